@@ -107,8 +107,9 @@ impl Source for PlannedSource<'_> {
     }
 
     fn put_back(&mut self, _: &mut usize) {
-        assert!(self.reserved.take().is_some(), "nothing was reserved");
-        self.note(Place::PutBack);
+        if self.reserved.take().is_some() {
+            self.note(Place::PutBack);
+        }
     }
 
     fn attempt(&mut self, candidate: usize) -> (usize, Self::Attempt) {

@@ -186,40 +186,35 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             let start = self.poll_due(set.as_mut(), cx);
             if start != Moment::ZERO && self.is_exhausted(start, set.as_ref().get_ref()) {
                 self.ended = true;
-                self.supply.put_back();
+                self.supply.end_reserving();
                 self.disarm();
                 return Poll::Ready(Step::Exhausted);
             }
-            let mut is_due = start != Moment::NEVER;
-            let mut expired = self.poll_wait(start, set.as_mut(), cx);
-            if matches!(expired, Poll::Ready(None)) {
-                match self.poll_reserve(set.as_mut(), cx) {
-                    Poll::Ready(true) => {}
-                    Poll::Ready(false) => return Poll::Ready(Step::TakenBack),
-                    Poll::Pending => {
-                        is_due = false;
-                        expired = self.poll_wait(Moment::NEVER, set.as_mut(), cx);
-                    }
-                }
-            } else if !is_due || expired.is_pending() {
-                self.supply.put_back(); // the start is not due any more
-            }
-            match expired {
+            match self.poll_wait(start, set.as_mut(), cx) {
                 Poll::Pending => {
-                    let set = set.as_ref().get_ref();
-                    self.settled = !self.draws(set) && !self.supply.is_reserving();
+                    self.supply.end_reserving(); // the start is not due any more
+                    self.settled = !self.draws(set.as_ref().get_ref());
                     return Poll::Pending;
                 }
                 Poll::Ready(None) => {}
                 Poll::Ready(Some(expired)) => {
-                    if is_due {
-                        self.stagger.put_off();
+                    match start {
+                        Moment::NEVER => self.supply.end_reserving(),
+                        _ => self.stagger.put_off(),
                     }
                     match self.expire(expired, set.as_mut()) {
                         Some(step) => return Poll::Ready(step),
                         None => continue,
                     }
                 }
+            }
+            match self.poll_reserve(set.as_mut(), cx) {
+                Poll::Ready(true) => {}
+                Poll::Ready(false) => return Poll::Ready(Step::TakenBack),
+                Poll::Pending => match self.poll_reserving(set.as_mut(), cx) {
+                    Poll::Ready(None) => continue,
+                    polled => return polled.map(|step| step.expect("it is not `None`")),
+                },
             }
             starts += 1;
             if let Poll::Ready(step) = self.start_next(set.as_mut(), cx) {
@@ -231,6 +226,22 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Waits for what the source reserves for the start that is due. Returns `None` if an attempt
+    /// expired that had panicked.
+    #[cold]
+    #[inline(never)]
+    fn poll_reserving<A>(
+        &mut self,
+        mut set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Step<S::Arg, S::Output>>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let polled = self.poll_wait(Moment::NEVER, set.as_mut(), cx);
+        polled.map(|expired| expired.and_then(|expired| self.expire(expired, set)))
     }
 
     /// Returns when the next attempt can start: `ZERO` is now, `NEVER` is when something other than
@@ -276,9 +287,11 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        set.len() == 0 && (self.cannot_start(start, set) || self.is_too_late())
+        set.len() == 0
+            && (self.cannot_start(start, set) || self.timeouts.are_set() && self.is_too_late())
     }
 
+    #[inline]
     fn cannot_start<A>(&self, start: Moment, set: &A) -> bool
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
@@ -288,6 +301,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     }
 
     /// Whether the deadline comes before the next start, or at the same time.
+    #[cold]
+    #[inline(never)]
     fn is_too_late(&mut self) -> bool {
         self.begin_deadline();
         let (due, deadline) = (self.stagger.due(), self.timeouts.deadline());

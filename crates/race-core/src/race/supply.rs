@@ -20,7 +20,8 @@ pub(super) struct Supply<S: SourceTypes> {
     /// A candidate was drawn. One that was taken back before anything started does not count.
     had_candidate: bool,
     pace: Pace,
-    reserve: Reserve,
+    /// The start of the candidate in hand is due and waits for what the source reserves for it.
+    is_reserving: bool,
 }
 
 /// How a source delivers.
@@ -34,16 +35,6 @@ enum Pace {
     Waiting,
 }
 
-/// What the source was asked to reserve for the candidate in hand.
-#[derive(Clone, Copy, PartialEq)]
-enum Reserve {
-    Nothing,
-    /// The source was asked, and may hold something.
-    Asked,
-    /// The attempt can start.
-    Held,
-}
-
 impl<S: SourceTypes> Supply<S> {
     pub(super) fn new(source: S) -> Self {
         Self {
@@ -52,7 +43,7 @@ impl<S: SourceTypes> Supply<S> {
             is_over: false,
             had_candidate: false,
             pace: Pace::Prompt,
-            reserve: Reserve::Nothing,
+            is_reserving: false,
         }
     }
 
@@ -68,7 +59,7 @@ impl<S: SourceTypes> Supply<S> {
             is_over: self.is_over,
             had_candidate: self.had_candidate,
             pace: self.pace,
-            reserve: self.reserve,
+            is_reserving: self.is_reserving,
         }
     }
 
@@ -99,12 +90,6 @@ impl<S: SourceTypes> Supply<S> {
     #[inline]
     pub(super) fn may_draw(&self) -> bool {
         self.candidate.is_none() && !self.is_over
-    }
-
-    /// Whether the start of the candidate in hand waits for what the source reserves.
-    #[inline]
-    pub(super) fn is_reserving(&self) -> bool {
-        self.reserve == Reserve::Asked
     }
 
     /// Draws no more candidates.
@@ -164,30 +149,31 @@ impl<S: Source> Supply<S> {
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        match self.reserve {
-            Reserve::Held => return Poll::Ready(true), // a gate panicked
-            Reserve::Asked => {}
-            Reserve::Nothing => {
-                let polled = self.reserve(cx);
-                if polled.is_ready() {
-                    return polled;
-                }
+        if !self.is_reserving {
+            let polled = self.reserve(cx);
+            if polled.is_ready() {
+                return polled;
             }
         }
-        self.poll_slowly(set, cx, Self::reserve)
+        self.poll_reserving(set, cx)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn poll_reserving<A>(&mut self, set: Pin<&mut A>, cx: &mut Context<'_>) -> Poll<bool>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        self.is_reserving = true;
+        let polled = self.poll_slowly(set, cx, Self::reserve);
+        self.is_reserving = polled.is_pending();
+        polled
     }
 
     #[inline]
     fn reserve(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let candidate = self.candidate.as_mut().expect("a candidate is in hand");
-        self.reserve = Reserve::Asked;
-        let polled = self.source.poll_reserve(candidate, cx);
-        match polled {
-            Poll::Ready(true) => self.reserve = Reserve::Held,
-            Poll::Ready(false) => self.reserve = Reserve::Nothing,
-            Poll::Pending => {}
-        }
-        polled
+        self.source.poll_reserve(candidate, cx)
     }
 
     /// Polls a source that has been pending, with a waker of its own.
@@ -215,18 +201,19 @@ impl<S: Source> Supply<S> {
         }
     }
 
-    /// Gives back what was reserved, because the start is refused or has moved away.
+    /// Ends the wait for what is reserved, because the start is not due any more.
     #[inline]
-    pub(super) fn put_back(&mut self) {
-        if self.reserve != Reserve::Nothing {
-            self.put_back_reserved();
+    pub(super) fn end_reserving(&mut self) {
+        if self.is_reserving {
+            self.put_back();
         }
     }
 
+    /// Gives back what was reserved for the candidate in hand.
     #[cold]
     #[inline(never)]
-    fn put_back_reserved(&mut self) {
-        self.reserve = Reserve::Nothing;
+    pub(super) fn put_back(&mut self) {
+        self.is_reserving = false;
         if self.pace == Pace::Waiting {
             self.pace = Pace::Slow; // the next question is a new one
         }
@@ -238,7 +225,6 @@ impl<S: Source> Supply<S> {
     /// Takes the candidate in hand, whose attempt starts.
     #[inline]
     pub(super) fn take(&mut self) -> S::Candidate {
-        self.reserve = Reserve::Nothing;
         self.candidate.take().expect("a candidate is in hand")
     }
 
@@ -251,7 +237,9 @@ impl<S: Source> Supply<S> {
 
     /// Draws no more candidates, and drops the one in hand.
     pub(super) fn stop(&mut self) {
-        self.put_back();
+        if self.is_in_hand() {
+            self.put_back(); // a gate that panicked may have left it reserved
+        }
         self.is_over = true;
         self.candidate = None;
     }

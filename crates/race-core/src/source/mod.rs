@@ -71,8 +71,9 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
     /// replace the candidate with a better one.
     ///
     /// A race draws one candidate ahead, which waits for its start, so nothing should be reserved
-    /// before. Gates and budgets are asked after this. Not called again after `Ready(true)` before
-    /// [`attempt`](Self::attempt) or [`put_back`](Self::put_back). Default: `Ready(true)`.
+    /// before. Gates and budgets are asked after this. After `Ready(true)`,
+    /// [`attempt`](Self::attempt) or [`put_back`](Self::put_back) follows; only if a gate, a budget
+    /// or an observer panics, this may be called again first. Default: `Ready(true)`.
     #[inline]
     fn poll_reserve(
         &mut self,
@@ -86,7 +87,8 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
     /// Gives back what [`poll_reserve`](Self::poll_reserve) has reserved or is waiting for, because
     /// the attempt does not start now: a gate or a budget refused it, its start has moved away, or
     /// the race starts nothing any more. The candidate may be due again later, and is asked about
-    /// again then. A race that is dropped drops its source instead.
+    /// again then. Also called if nothing was reserved. A race that is dropped drops its source
+    /// instead.
     ///
     /// Default: nothing. A source that wraps another one must forward it.
     #[inline]

@@ -34,16 +34,24 @@ impl Call {
         self.at
     }
 
+    #[inline]
     pub(super) fn cause(&self) -> Cause {
         self.cause
     }
 
-    /// Returns the pause after failures, which `ask` tells once for each start.
-    pub(super) fn pause(&mut self, ask: impl FnOnce() -> Duration) -> Duration {
-        *self.pause.get_or_insert_with(ask)
+    /// Returns the pause after failures, if it is known.
+    #[inline]
+    pub(super) fn pause(&self) -> Option<Duration> {
+        self.pause
+    }
+
+    #[inline]
+    pub(super) fn set_pause(&mut self, pause: Duration) {
+        self.pause = Some(pause);
     }
 
     /// A failure makes the next attempt due at this moment.
+    #[inline]
     pub(super) fn failed(&mut self, at: Moment) {
         self.at = self.at.min(at);
         self.cause = Cause::Failure;
@@ -51,6 +59,7 @@ impl Call {
     }
 
     /// No attempt is running.
+    #[inline]
     pub(super) fn idle(&mut self) {
         if !self.idle_waits && self.at == Moment::NEVER {
             self.at = Moment::ZERO;

@@ -328,8 +328,14 @@ impl<P: Policy> Stagger<P> {
         if self.is_over() || !self.on_failure.starts_next(is_latest, running == 0) {
             return;
         }
-        let (policy, failures) = (&mut self.policy, self.failures as usize);
-        let pause = self.call.pause(|| policy.pause(failures));
+        let pause = match self.call.pause() {
+            Some(pause) => pause,
+            None => {
+                let pause = self.policy.pause(self.failures as usize);
+                self.call.set_pause(pause);
+                pause
+            }
+        };
         self.call.failed(match pause.is_zero() {
             true => Moment::ZERO,
             false => now() + pause,
