@@ -65,7 +65,7 @@ fn main() -> io::Result<()> {
         Delay::new(Duration::from_millis(millis)).await;
         name
     });
-    let race = Race::of_with(timer(), Duration::from_millis(50), attempts);
+    let race = Race::at(timer()).of(Duration::from_millis(50), attempts);
     if let Some(won) = block_on(race.first()) {
         let millis = won.elapsed.as_millis();
         writeln!(io::stdout(), "{} won after {millis} ms", won.output)?;

@@ -70,7 +70,7 @@ fn race_with_ready_first_attempt_allocates_once() {
 #[test]
 fn inline_race_allocates_nothing() {
     let (_, calls, _) = counted(|| {
-        let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), DELAY, [1, 2, 3].map(ready));
+        let race = InlineRace::<3, _, _>::at(TokioTimer::new()).of(DELAY, [1, 2, 3].map(ready));
         let mut race = pin!(race);
         assert_eq!(poll(race.as_mut()), Poll::Ready(Some((0, 1))));
     });
@@ -117,7 +117,8 @@ fn inline_race_allocates_nothing_for_failures_timeouts_and_the_deadline() {
             poll_fn(|cx| Pin::new(&mut timer).poll_until(at, cx)).await;
             Err::<(), _>(index)
         };
-        let race = InlineRace::<2, _, _>::from_fn_with(timer, DELAY, run)
+        let race = InlineRace::<2, _, _>::at(timer)
+            .from_fn(DELAY, run)
             .attempt_timeout(Duration::from_millis(100))
             .deadline(Duration::from_millis(200))
             .max_attempts(5);
@@ -135,7 +136,7 @@ fn inline_race_allocates_nothing_for_failures_timeouts_and_the_deadline() {
 #[test]
 fn consecutive_attempts_share_memory() {
     let clock = VirtualClock::new();
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, (0..).map(ready));
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, (0..).map(ready));
     assert!(poll(Pin::new(&mut race)).is_ready());
     let (_, calls, _) = counted(|| {
         for _ in 0..1_000 {
@@ -150,7 +151,7 @@ fn race_with_one_waker_allocates_only_for_its_peak() {
     let clock = VirtualClock::new();
     let (race, calls, _) = counted(|| {
         let attempts = (0..).map(ready);
-        GenericRace::<OneWaker, _, _>::of_with(clock.timer(), Duration::ZERO, attempts)
+        GenericRace::<OneWaker, _, _>::at(clock.timer()).of(Duration::ZERO, attempts)
     });
     assert_eq!((race.len(), calls), (0, 0));
     let mut race = race;
@@ -161,7 +162,7 @@ fn race_with_one_waker_allocates_only_for_its_peak() {
     });
     assert_eq!(calls, 2); // the only block, and the list of blocks
     let attempts = std::iter::repeat_with(|| Large(pending(), [0; 16])).take(31);
-    let race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
+    let race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(Duration::ZERO, attempts);
     let mut race = race;
     let (_, calls, bytes) = counted(|| assert!(poll(Pin::new(&mut race)).is_pending()));
     // Blocks of 1, 2, 4, 8 and 16, and their list, which grows once.
@@ -231,7 +232,7 @@ fn options_allocate_nothing_except_observers_and_timeouts() {
     });
     assert_eq!(calls, 1); // a timeout that never expires needs no list
     let (_, calls, _) = counted(|| {
-        let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), DELAY, [1, 2, 3].map(ready));
+        let race = InlineRace::<3, _, _>::at(TokioTimer::new()).of(DELAY, [1, 2, 3].map(ready));
         let mut race = pin!(race.attempt_timeout(DELAY).deadline(DELAY));
         assert_eq!(poll(race.as_mut()), Poll::Ready(Some((0, 1))));
     });

@@ -59,7 +59,7 @@ fn race_without_timer_names_the_adapters() {
     let message = message("without-timer", "", program);
     assert_names_the_cure(
         &message,
-        &["Timer", "race_tokio::Race", "of_with(timer, ..)"],
+        &["Timer", "race_tokio::Race", "Race::at(timer).of(..)"],
     );
 }
 
@@ -67,7 +67,7 @@ fn race_without_timer_names_the_adapters() {
 fn other_type_as_timer_names_the_features() {
     let program = "fn main() {
         let delay = std::time::Duration::ZERO;
-        let _ = race::core::Race::of_with((), delay, [std::future::ready(1)]);
+        let _ = race::core::Race::at(()).of(delay, [std::future::ready(1)]);
     }";
     let message = message("no-timer", "", program);
     assert_names_the_cure(

@@ -62,7 +62,8 @@ pub(crate) fn request<P: IntoPolicy<VirtualTimer>>(
         started += 1;
         clock.sleep(latency())
     };
-    let race = Race::from_fn_with(clock.timer(), policy, attempt)
+    let race = Race::at(clock.timer())
+        .from_fn(policy, attempt)
         .max_attempts(2)
         .observer(observer);
     let won = clock.run(race.first()).expect("every attempt ends");

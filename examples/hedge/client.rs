@@ -49,28 +49,28 @@ impl<T: Timer + Clone + Unpin> Client<T> {
 
     /// Does not hedge.
     pub(crate) async fn send_once(&self) -> Answer {
-        let race = Race::of_with(self.timer.clone(), Duration::MAX, self.attempts(1));
+        let race = Race::at(self.timer.clone()).of(Duration::MAX, self.attempts(1));
         let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
         race.first_ok().await
     }
 
     /// Hedges after `delay`.
     pub(crate) async fn send_hedged(&self, delay: Duration) -> Answer {
-        let race = Race::of_with(self.timer.clone(), delay, self.attempts(2));
+        let race = Race::at(self.timer.clone()).of(delay, self.attempts(2));
         let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
         race.first_ok().await
     }
 
     /// Hedges after `delay`, within the budget.
     pub(crate) async fn send_within_budget(&self, delay: Duration) -> Answer {
-        let race = Race::of_with(self.timer.clone(), delay, self.attempts(2));
+        let race = Race::at(self.timer.clone()).of(delay, self.attempts(2));
         let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
         race.budget(&self.budget).first_ok().await
     }
 
     /// Hedges after the learnt delay, within its budget.
     pub(crate) async fn send_adaptive(&self) -> Answer {
-        let race = Race::of_with(self.timer.clone(), &*self.adaptive, self.attempts(2));
+        let race = Race::at(self.timer.clone()).of(&*self.adaptive, self.attempts(2));
         let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
         race.first_ok().await
     }

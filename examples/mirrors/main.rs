@@ -97,7 +97,8 @@ async fn race<R: Runtime>(options: &Options) -> (Staircase, Outcome) {
     };
 
     let indices = 0..options.mirrors.len();
-    let result = Race::new_with(R::Timer::default(), options.delay, attempt, indices)
+    let result = Race::at(R::Timer::default())
+        .new(options.delay, attempt, indices)
         .deadline(options.timeout)
         .on_event(|event| stairs.borrow_mut().observe(event))
         .first_ok()

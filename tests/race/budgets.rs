@@ -214,7 +214,7 @@ fn first_attempts_of_inline_races_and_streams_deposit() {
     let budget = Budget::percent(50);
     let scenario = Scenario::new();
     let attempts = scenario.attempts([(0, Ok("0"))]);
-    let inline = InlineRace::<1, _, _>::of_with(scenario.clock.timer(), ms(10), attempts);
+    let inline = InlineRace::<1, _, _>::at(scenario.clock.timer()).of(ms(10), attempts);
     scenario.run(inline.budget(&budget).first()).unwrap();
     let mut stream = scenario.race(ms(10), [(0, Ok("0")); 3]).budget(&budget);
     while scenario.run(stream.next()).is_some() {}
@@ -254,7 +254,9 @@ fn hedges_are_a_share_of_what_is_in_flight() {
         clock.sleep(ms(100))
     };
     let race = || {
-        let race = Race::from_fn_with(clock.timer(), ms(10), attempt).max_attempts(2);
+        let race = Race::at(clock.timer())
+            .from_fn(ms(10), attempt)
+            .max_attempts(2);
         race.budget(&budget).first()
     };
     clock.run(join_all((0..4).map(|_| race()))).unwrap();
@@ -285,7 +287,7 @@ fn hedges_that_panic_give_back_what_is_in_flight() {
                 clock.sleep(ms(25)).await;
             }
         };
-        let race = Race::from_fn_with(clock.timer(), ms(10), attempt);
+        let race = Race::at(clock.timer()).from_fn(ms(10), attempt);
         let mut first = race.max_attempts(3).budget(&budget).first();
         let mut run = || catch_unwind(AssertUnwindSafe(|| clock.run(&mut first)));
         run().unwrap_err();

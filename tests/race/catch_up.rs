@@ -11,7 +11,9 @@ fn starts_around_an_idle_second(catch_up: CatchUp) -> Vec<u64> {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = (0..).map(|index| starts.attempt(if index == 0 { 5 } else { 10_000 }));
-    let mut race = Race::of_with(clock.timer(), ms(10), attempts).catch_up(catch_up);
+    let mut race = Race::at(clock.timer())
+        .of(ms(10), attempts)
+        .catch_up(catch_up);
     clock
         .run(async {
             race.next().await;
@@ -54,7 +56,9 @@ fn burst_is_limited_in_each_poll() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = (0..).map(|_| starts.attempt(10_000));
-    let mut race = Race::of_with(clock.timer(), ms(1), attempts).catch_up(CatchUp::Burst);
+    let mut race = Race::at(clock.timer())
+        .of(ms(1), attempts)
+        .catch_up(CatchUp::Burst);
     clock
         .run(async {
             assert!(poll!(race.next()).is_pending());
@@ -79,7 +83,8 @@ fn waiting_for_max_in_flight_is_not_made_up_for() {
         let clock = VirtualClock::new();
         let starts = Trace::new(&clock);
         let attempts = (0..4).map(|_| starts.attempt(1_003));
-        let race = Race::of_with(clock.timer(), ms(10), attempts)
+        let race = Race::at(clock.timer())
+            .of(ms(10), attempts)
             .catch_up(catch_up)
             .max_in_flight(2);
         clock.run(race.count()).unwrap();
@@ -93,7 +98,9 @@ fn punctual_consumer_keeps_the_schedule() {
         let clock = VirtualClock::new();
         let starts = Trace::new(&clock);
         let attempts = (0..4).map(|_| starts.attempt(7));
-        let race = Race::of_with(clock.timer(), ms(10), attempts).catch_up(catch_up);
+        let race = Race::at(clock.timer())
+            .of(ms(10), attempts)
+            .catch_up(catch_up);
         clock.run(race.count()).unwrap();
         assert_eq!(starts.millis(), [0, 10, 20, 30], "{catch_up:?}");
     }
@@ -104,7 +111,8 @@ fn adding_a_backoff_keeps_max_in_flight_and_catch_up() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = (0..).map(|index| starts.attempt(if index == 0 { 5 } else { 10_000 }));
-    let mut race = Race::of_with(clock.timer(), ms(10), attempts)
+    let mut race = Race::at(clock.timer())
+        .of(ms(10), attempts)
         .catch_up(CatchUp::Skip)
         .max_in_flight(3)
         .backoff(Backoff::new(ms(1)));

@@ -25,9 +25,11 @@ fn err(clock: &VirtualClock, latency: u64) -> Attempt {
 fn backoff_that_never_ends_starts_nothing() {
     let clock = VirtualClock::new();
     let attempts = || [err(&clock, 0), ok(&clock, 0)];
-    let race = Race::of_with(clock.timer(), Backoff::new(MAX), attempts());
+    let race = Race::at(clock.timer()).of(Backoff::new(MAX), attempts());
     assert!(clock.run(race.first_ok()).unwrap().is_err());
-    let race = Race::of_with(clock.timer(), ms(500), attempts()).backoff(Backoff::new(MAX));
+    let race = Race::at(clock.timer())
+        .of(ms(500), attempts())
+        .backoff(Backoff::new(MAX));
     assert_eq!(
         clock.run(race.first_ok()).unwrap().unwrap().elapsed,
         ms(500)
@@ -38,7 +40,7 @@ fn backoff_that_never_ends_starts_nothing() {
 fn deadline_ends_an_endless_race_without_a_delay() {
     for max in [1, usize::MAX] {
         let clock = VirtualClock::new();
-        let race = Race::from_fn_with(clock.timer(), ms(0), |_| pending::<()>());
+        let race = Race::at(clock.timer()).from_fn(ms(0), |_| pending::<()>());
         let mut race = race.deadline(ms(5)).max_in_flight(max);
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         for polls in 0.. {
@@ -58,7 +60,7 @@ fn deadline_ends_an_endless_race_without_a_delay() {
 fn deadline_that_is_set_on_a_polled_race_wakes_it() {
     let clock = VirtualClock::new();
     let attempts = [5_000, 5_000].map(|latency| clock.sleep(ms(latency)));
-    let mut race = Race::of_with(clock.timer(), ms(1_000), attempts);
+    let mut race = Race::at(clock.timer()).of(ms(1_000), attempts);
     assert!(race.next().now_or_never().is_none());
     assert!(clock.run(race.deadline(ms(10)).first()).unwrap().is_none());
     assert_eq!(clock.elapsed(), ms(10));
@@ -80,7 +82,7 @@ fn attempts_keep_the_timeout_that_was_set_at_their_start() {
     ] {
         let clock = VirtualClock::new();
         let attempts = [ok(&clock, 5_000), ok(&clock, 5_000)];
-        let race = Race::of_with(clock.timer(), ms(5), attempts);
+        let race = Race::at(clock.timer()).of(ms(5), attempts);
         let mut race = race.attempt_timeout(ms(early));
         assert!(race.next().now_or_never().is_none());
         let ended = clock
@@ -100,7 +102,7 @@ fn gate_that_stops_after_it_deferred_is_asked_again_when_idle() {
         15..50 => Permit::Stop,
         _ => Permit::Start,
     };
-    let race = Race::of_with(clock.timer(), ms(10), attempts).gate(gate);
+    let race = Race::at(clock.timer()).of(ms(10), attempts).gate(gate);
     assert!(clock.run(race.quorum(2)).unwrap().is_ok());
 }
 
@@ -111,7 +113,7 @@ fn full_quorum_race_with_timeouts_notices_the_end_of_its_source() {
     let source =
         stream::once(async { 5_000 }).chain(stream::once(end).filter_map(|()| async { None }));
     let source = source.boxed_local();
-    let race = Race::from_stream_with(clock.timer(), ms(0), |&latency| ok(&clock, latency), source);
+    let race = Race::at(clock.timer()).from_stream(ms(0), |&latency| ok(&clock, latency), source);
     let race = race.max_in_flight(1).deadline(ms(20_000));
     assert!(clock.run(race.quorum(2)).unwrap().is_err());
     assert_eq!(clock.elapsed(), ms(1_000));
@@ -124,12 +126,8 @@ fn race_in_which_nothing_can_start_does_not_wait_for_its_source() {
         .chain(stream::pending())
         .boxed_local();
     let backoff = Backoff::new(ms(1));
-    let race = Race::from_stream_with(
-        clock.timer(),
-        backoff,
-        |&latency| err(&clock, latency),
-        source,
-    );
+    let race =
+        Race::at(clock.timer()).from_stream(backoff, |&latency| err(&clock, latency), source);
     let ended = clock.run(race.on_failure(OnFailure::Wait).first_ok());
     assert!(ended.unwrap().is_err());
     assert_eq!(clock.elapsed(), ms(5));
@@ -146,7 +144,7 @@ fn panicked_attempt_is_reported_in_the_next_poll() {
             assert!(latency > 10, "planned");
         }
     });
-    let race = Race::of_with(clock.timer(), ms(0), attempts);
+    let race = Race::at(clock.timer()).of(ms(0), attempts);
     let mut race = race.on_event(|event| {
         if event.kind != EventKind::Started {
             events
@@ -180,7 +178,7 @@ fn stream_stays_ended_after_a_panic_at_its_deadline() {
             sleep.await;
         }
     });
-    let mut race = Race::of_with(clock.timer(), ms(0), attempts).deadline(ms(10));
+    let mut race = Race::at(clock.timer()).of(ms(0), attempts).deadline(ms(10));
     let polled = panic::catch_unwind(panic::AssertUnwindSafe(|| clock.run(race.next())));
     assert!(polled.is_err());
     assert_eq!(clock.run(race.next()), Ok(None));
@@ -191,7 +189,7 @@ fn stream_stays_ended_after_a_panic_at_its_deadline() {
 fn latest_max_attempts_counts() {
     let clock = VirtualClock::new();
     let attempts = [err(&clock, 0), ok(&clock, 0)];
-    let race = Race::of_with(clock.timer(), ms(1), attempts).max_attempts(0);
+    let race = Race::at(clock.timer()).of(ms(1), attempts).max_attempts(0);
     assert!(clock.run(race.max_attempts(2).first_ok()).unwrap().is_ok());
 }
 
@@ -199,7 +197,7 @@ fn latest_max_attempts_counts() {
 fn errors_tell_that_the_policy_starts_nothing_more() {
     let clock = VirtualClock::new();
     let attempts = [err(&clock, 0), ok(&clock, 0)];
-    let race = Race::of_with(clock.timer(), Backoff::new(ms(1)), attempts);
+    let race = Race::at(clock.timer()).of(Backoff::new(ms(1)), attempts);
     let error = clock
         .run(race.on_failure(OnFailure::Wait).first_ok())
         .unwrap()
@@ -219,7 +217,7 @@ fn errors_tell_that_the_policy_starts_nothing_more() {
 fn quorum_beyond_max_attempts_says_so() {
     let clock = VirtualClock::new();
     let attempts = [ok(&clock, 0), ok(&clock, 0), ok(&clock, 0)];
-    let race = Race::of_with(clock.timer(), ms(1), attempts).max_attempts(1);
+    let race = Race::at(clock.timer()).of(ms(1), attempts).max_attempts(1);
     let error = clock.run(race.quorum(2)).unwrap().unwrap_err();
     let refused = error.tally().and_then(|tally| tally.refused);
     assert_eq!(refused, Some(Refusal::MaxAttempts));
@@ -229,7 +227,7 @@ fn quorum_beyond_max_attempts_says_so() {
 fn quorum_that_failures_put_out_of_reach_was_not_refused() {
     let clock = VirtualClock::new();
     let attempts = [err(&clock, 5), ok(&clock, 5), ok(&clock, 5)];
-    let race = Race::of_with(clock.timer(), ms(50), attempts);
+    let race = Race::at(clock.timer()).of(ms(50), attempts);
     let error = clock.run(race.quorum(3)).unwrap().unwrap_err();
     assert_eq!(error.tally().unwrap().refused, None, "{error}");
 }
@@ -237,7 +235,7 @@ fn quorum_that_failures_put_out_of_reach_was_not_refused() {
 #[test]
 fn size_hint_promises_nothing_that_a_timeout_can_take_away() {
     let clock = VirtualClock::new();
-    let race = Race::of_with(clock.timer(), ms(0), [clock.sleep(ms(50))]);
+    let race = Race::at(clock.timer()).of(ms(0), [clock.sleep(ms(50))]);
     let mut race = race.attempt_timeout(ms(10));
     assert!(race.next().now_or_never().is_none());
     assert_eq!(race.size_hint(), (0, Some(1)));

@@ -10,7 +10,7 @@ fn attempts_come_out_in_the_order_in_which_they_finish() {
     let clock = VirtualClock::new();
     let (starts, ends) = (Trace::new(&clock), Trace::new(&clock));
     let attempts = [100, 20, 80].map(|millis| starts.attempt(millis));
-    let race = Race::of_with(clock.timer(), ms(50), attempts);
+    let race = Race::at(clock.timer()).of(ms(50), attempts);
     let order: Vec<usize> = clock
         .run(
             race.inspect(|_| ends.note())
@@ -28,7 +28,7 @@ fn clock_starts_at_first_poll() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = [1_000, 1_000].map(|millis| starts.attempt(millis));
-    let mut race = Race::of_with(clock.timer(), ms(10), attempts);
+    let mut race = Race::at(clock.timer()).of(ms(10), attempts);
     clock.advance(ms(500));
     clock.run(race.next()).unwrap();
     assert_eq!(starts.millis(), [500, 510]);
@@ -39,7 +39,7 @@ fn zero_delay_starts_all_at_once_and_reads_no_clock() {
     let (clock, usage) = (VirtualClock::new(), Usage::default());
     let starts = Trace::new(&clock);
     let attempts = [30, 20, 10].map(|millis| starts.attempt(millis));
-    let race = Race::of_with(usage.timer(&clock), Duration::ZERO, attempts);
+    let race = Race::at(usage.timer(&clock)).of(Duration::ZERO, attempts);
     let order: Vec<_> = clock.run(race.map(|(index, _)| index).collect()).unwrap();
     assert_eq!((order, starts.millis()), (vec![2, 1, 0], vec![0, 0, 0]));
     assert_eq!(usage.counts(), (0, 0));
@@ -56,7 +56,7 @@ fn endless_delay_starts_one_attempt() {
         clock.advance(ms(1));
         let starts = Trace::new(&clock);
         let attempts = [10, 10].map(|millis| starts.attempt(millis));
-        let mut race = Race::of_with(clock.timer(), step, attempts);
+        let mut race = Race::at(clock.timer()).of(step, attempts);
         assert_eq!(clock.run(race.next()), Ok(Some((0, 10))));
         assert_eq!(clock.run(race.next()), Ok(None)); // the second never comes
         assert!(race.is_terminated());
@@ -67,7 +67,7 @@ fn endless_delay_starts_one_attempt() {
 #[test]
 fn stream_ends_without_waiting_for_another_delay() {
     let clock = VirtualClock::new();
-    let mut race = Race::of_with(clock.timer(), ms(1_500), [ready(7)]);
+    let mut race = Race::at(clock.timer()).of(ms(1_500), [ready(7)]);
     assert_eq!(clock.run(race.next()), Ok(Some((0, 7))));
     assert_eq!(clock.run(race.next()), Ok(None));
     assert_eq!(clock.elapsed(), ms(0));
@@ -78,7 +78,7 @@ fn stream_ends_without_waiting_for_another_delay() {
 fn starts_are_a_delay_apart_if_attempts_are_ready_at_once() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
-    let race = Race::of_with(clock.timer(), ms(50), (0..4).map(|_| starts.attempt(0)));
+    let race = Race::at(clock.timer()).of(ms(50), (0..4).map(|_| starts.attempt(0)));
     // The consumer takes 20 ms for each, which is less than the delay.
     let consume = race.for_each(|_| clock.sleep(ms(20)));
     clock.run(consume).unwrap();
@@ -90,7 +90,7 @@ fn starts_are_a_delay_apart_if_attempts_are_ready_at_once() {
 #[test]
 fn first_attempt_that_is_ready_at_once_reads_no_clock() {
     let (clock, usage) = (VirtualClock::new(), Usage::default());
-    let race = Race::of_with(usage.timer(&clock), ms(50), [ready(1), ready(2)]);
+    let race = Race::at(usage.timer(&clock)).of(ms(50), [ready(1), ready(2)]);
     let won = clock.run(race.first()).unwrap().unwrap();
     assert_eq!((won.index, won.elapsed), (0, Duration::ZERO));
     assert_eq!(usage.counts(), (0, 0));
@@ -100,7 +100,7 @@ fn first_attempt_that_is_ready_at_once_reads_no_clock() {
 fn attempts_that_fail_at_once_read_no_clock() {
     let (clock, usage) = (VirtualClock::new(), Usage::default());
     let attempts = [Err("a"), Err("b"), Ok(3)].map(ready);
-    let race = Race::of_with(usage.timer(&clock), ms(50), attempts);
+    let race = Race::at(usage.timer(&clock)).of(ms(50), attempts);
     let won = clock.run(race.first_ok()).unwrap().unwrap();
     assert_eq!((won.index, won.elapsed), (2, Duration::ZERO));
     assert_eq!(usage.counts(), (0, 0));
@@ -110,7 +110,7 @@ fn attempts_that_fail_at_once_read_no_clock() {
 fn clock_is_read_once_per_start() {
     let (clock, usage) = (VirtualClock::new(), Usage::default());
     let attempts = [100, 20, 80, 5].map(|millis| clock.sleep(ms(millis)));
-    let race = Race::of_with(usage.timer(&clock), ms(50), attempts);
+    let race = Race::at(usage.timer(&clock)).of(ms(50), attempts);
     let count = clock.run(race.count()).unwrap();
     assert_eq!(
         (count, usage.clock_reads.get()),
@@ -122,7 +122,7 @@ fn clock_is_read_once_per_start() {
 #[test]
 fn only_attempt_needs_no_timer() {
     let (clock, usage) = (VirtualClock::new(), Usage::default());
-    let race = Race::of_with(usage.timer(&clock), ms(50), [clock.sleep(ms(10))]);
+    let race = Race::at(usage.timer(&clock)).of(ms(50), [clock.sleep(ms(10))]);
     assert_eq!(clock.run(race.count()), Ok(1));
     assert_eq!(usage.counts(), (0, 0));
 }
@@ -132,7 +132,7 @@ fn closure_gives_the_delay_before_each_index() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let doubling = |index: usize| Some(ms(10 << index));
-    let race = Race::of_with(clock.timer(), doubling, (0..4).map(|_| starts.attempt(500)));
+    let race = Race::at(clock.timer()).of(doubling, (0..4).map(|_| starts.attempt(500)));
     assert_eq!(clock.run(race.count()), Ok(4));
     assert_eq!(starts.millis(), [0, 20, 60, 140]);
 }
@@ -144,13 +144,13 @@ fn boxed_and_borrowed_timers_are_timers() {
     let attempts = [Some(pending().left_future()), None]
         .map(|slow| slow.unwrap_or_else(|| ready(()).right_future()));
     let won = clock
-        .run(Race::of_with(timer, ms(50), attempts).first())
+        .run(Race::at(timer).of(ms(50), attempts).first())
         .unwrap();
     assert_eq!(won.unwrap().elapsed, ms(50));
 
     let mut mine = clock.timer();
     let attempts = [100, 20].map(|millis| clock.sleep(ms(millis)));
-    let won = clock.run(Race::of_with(&mut mine, ms(50), attempts).first());
+    let won = clock.run(Race::at(&mut mine).of(ms(50), attempts).first());
     assert_eq!(won.unwrap().unwrap().elapsed, ms(70));
     assert!(mine.now() > Moment::ZERO);
 }

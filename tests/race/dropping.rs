@@ -34,7 +34,7 @@ fn race(clock: &VirtualClock, log: &Log) -> impl Future<Output = ()> {
                 sleep.await;
             }
         };
-        let mut race = Race::new_with(clock.timer(), ms(50), run, args);
+        let mut race = Race::at(clock.timer()).new(ms(50), run, args);
         while let Some((arg, ())) = race.next().await {
             log.borrow_mut().push(("out", arg.2));
         }
@@ -86,11 +86,15 @@ fn win_cancels_the_others_at_once() {
             Ok::<_, ()>(())
         }
     };
-    let mut first = Race::of_with(clock.timer(), ms(50), [500, 20].map(attempt)).first();
+    let mut first = Race::at(clock.timer())
+        .of(ms(50), [500, 20].map(attempt))
+        .first();
     clock.run(&mut first).unwrap().unwrap();
     assert_eq!(log.borrow().len(), 2, "`first` itself is not dropped yet");
 
-    let mut first_ok = Race::of_with(clock.timer(), ms(50), [500, 20].map(attempt)).first_ok();
+    let mut first_ok = Race::at(clock.timer())
+        .of(ms(50), [500, 20].map(attempt))
+        .first_ok();
     clock.run(&mut first_ok).unwrap().unwrap();
     assert_eq!(
         log.borrow().len(),
@@ -123,11 +127,13 @@ fn panic_in_the_drop_of_a_loser_propagates_and_all_others_are_dropped() {
         let timer = clock.timer();
         let panicked = match inline {
             false => {
-                let race = Race::of_with(timer, ms(0), attempts).first_ok();
+                let race = Race::at(timer).of(ms(0), attempts).first_ok();
                 catch_unwind(AssertUnwindSafe(|| drop(clock.run(race))))
             }
             true => {
-                let race = InlineRace::<4, _, _>::of_with(timer, ms(0), attempts).first_ok();
+                let race = InlineRace::<4, _, _>::at(timer)
+                    .of(ms(0), attempts)
+                    .first_ok();
                 catch_unwind(AssertUnwindSafe(|| drop(clock.run(race))))
             }
         };
@@ -144,7 +150,7 @@ fn panic_in_the_drop_of_a_timed_out_attempt_leaves_the_others() {
     let attempts = [500, 90, 95].into_iter().enumerate();
     let attempts =
         attempts.map(|(index, millis)| guarded(clock.clone(), log.clone(), index, millis));
-    let race = Race::of_with(clock.timer(), ms(10), attempts);
+    let race = Race::at(clock.timer()).of(ms(10), attempts);
     let mut race = race.attempt_timeout(ms(100));
     let mut items = Vec::new();
     let mut panics = 0;

@@ -28,7 +28,7 @@ macro_rules! race_of {
                 outcome
             }
         };
-        InlineRace::<2, _, _, _>::new_with($clock.timer(), $delay, run, $script)
+        InlineRace::<2, _, _, _>::at($clock.timer()).new($delay, run, $script)
     }};
 }
 
@@ -106,7 +106,9 @@ fn panic_in_the_drop_of_an_omitted_failure_leaves_the_race_usable() {
         let error = Failing(index, &dropped);
         async { Err::<(), _>(error) }
     };
-    let race = InlineRace::<1, _, _>::from_fn_with(clock.timer(), ms(5), run).max_attempts(4);
+    let race = InlineRace::<1, _, _>::at(clock.timer())
+        .from_fn(ms(5), run)
+        .max_attempts(4);
     let mut decision = Box::pin(race.first_ok());
     // The failure of #2 evicts that of #1 and is lost with it.
     let poll = || clock.run(decision.as_mut());
@@ -122,7 +124,7 @@ fn panic_in_the_drop_of_an_omitted_failure_leaves_the_race_usable() {
 fn one_omitted_failure_is_said_in_the_singular() {
     let clock = VirtualClock::new();
     let attempts = [0, 1].map(|_| async { Err::<(), _>(io::Error::other("refused")) });
-    let race = InlineRace::<1, _, _>::of_with(clock.timer(), ms(0), attempts);
+    let race = InlineRace::<1, _, _>::at(clock.timer()).of(ms(0), attempts);
     let error = clock.run(race.first_ok()).unwrap().unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -259,7 +261,7 @@ fn losers_of_a_race_that_is_unpin_go_on() {
             Ok::<_, ()>(())
         })
     };
-    let race = InlineRace::<2, _, _>::new_with(clock.timer(), ms(10), run, [100, 20]);
+    let race = InlineRace::<2, _, _>::at(clock.timer()).new(ms(10), run, [100, 20]);
     let (won, mut race) = clock.run(race.first_ok().keep_race()).unwrap();
     assert_eq!(won.unwrap().arg, 20);
     assert_eq!(
@@ -273,7 +275,9 @@ fn error_is_the_same_with_and_without_an_allocator() {
     fn same<T>(_: &T, _: &T) {}
     let clock = VirtualClock::new();
     let attempts = [pending::<Result<(), io::Error>>()];
-    let race = InlineRace::<3, _, _>::of_with(clock.timer(), ms(10), attempts).deadline(ms(50));
+    let race = InlineRace::<3, _, _>::at(clock.timer())
+        .of(ms(10), attempts)
+        .deadline(ms(50));
     let error: InlineRaceError<usize, io::Error, 3> =
         clock.run(race.first_ok()).unwrap().unwrap_err();
     let failures = <Inline<3> as Placement>::Failures::<usize, io::Error>::default();
@@ -290,7 +294,7 @@ fn finished_race_can_be_spawned_and_boxed() {
             let len = server.len();
             async move { Err::<(), Box<dyn std::error::Error + Send + Sync>>(len.to_string().into()) }
         };
-        let race = InlineRace::<2, _, _>::new_with(timer, ms(10), run, servers);
+        let race = InlineRace::<2, _, _>::at(timer).new(ms(10), run, servers);
         let race = race.attempt_timeout(ms(100)).deadline(ms(500));
         race.first_ok_by(|_| Verdict::Retryable).await.is_err()
     });

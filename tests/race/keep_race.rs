@@ -94,7 +94,7 @@ fn connections_of_losers_go_back_to_the_pool() {
             Ok::<_, ()>(connection)
         }
     });
-    let race = Race::of_with(scenario.clock.timer(), ms(0), connect);
+    let race = Race::at(scenario.clock.timer()).of(ms(0), connect);
     let pool = scenario.run(async {
         let (answer, mut losers) = race.first_ok().keep_race().await;
         let mut pool = vec![answer.unwrap().output];
@@ -163,7 +163,8 @@ fn into_args_cancels_the_losers_and_returns_their_arguments() {
         }
     };
     let names = ["a", "three", "no", "never started"].map(String::from);
-    let race = Race::new_with(scenario.clock.timer(), ms(0), ask, names)
+    let race = Race::at(scenario.clock.timer())
+        .new(ms(0), ask, names)
         .max_attempts(3)
         .on_event(scenario.record());
     let (answer, losers) = scenario.run(race.first_ok().keep_race());

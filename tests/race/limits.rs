@@ -99,7 +99,7 @@ fn limits_of_zero_end_an_inline_race_at_once() {
     let scenario = Scenario::new();
     let race = || {
         let attempts = scenario.attempts([(0, Ok("0")); 3]);
-        InlineRace::<2, _, _>::of_with(scenario.clock.timer(), ms(10), attempts)
+        InlineRace::<2, _, _>::at(scenario.clock.timer()).of(ms(10), attempts)
     };
     assert_eq!(scenario.run(race().max_attempts(0).first()), None);
     assert_eq!(scenario.run(race().max_in_flight(0).first()), None);

@@ -16,7 +16,9 @@ fn max_in_flight_limits_running_attempts() {
             clock.sleep(ms(5)).await;
             running.set((running.get().0 - 1, running.get().1));
         };
-        let race = Race::new_with(clock.timer(), Duration::ZERO, run, 0..).max_in_flight(max);
+        let race = Race::at(clock.timer())
+            .new(Duration::ZERO, run, 0..)
+            .max_in_flight(max);
         let taken: Vec<_> = clock.run(race.map(|(n, ())| n).take(40).collect()).unwrap();
         assert_eq!(taken, (0..40).collect::<Vec<_>>());
         assert_eq!(running.get().1, max);
@@ -27,7 +29,7 @@ fn max_in_flight_limits_running_attempts() {
 fn zero_delay_over_an_endless_source_does_not_hang_a_poll() {
     let clock = VirtualClock::new();
     let attempts = std::iter::repeat_with(pending::<()>);
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     clock
         .run(async {
             for _ in 0..10 {
@@ -44,7 +46,9 @@ fn max_in_flight_that_is_raised_between_polls_starts_the_next() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = (0..9).map(|_| starts.attempt(70));
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts).max_in_flight(1);
+    let mut race = Race::at(clock.timer())
+        .of(Duration::ZERO, attempts)
+        .max_in_flight(1);
     clock
         .run(async { assert!(poll!(race.next()).is_pending()) })
         .unwrap();
@@ -58,7 +62,7 @@ fn finished_attempts_are_delivered_before_more_start() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = (0..).map(|_| starts.attempt(0));
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     for index in 0..100 {
         assert_eq!(clock.run(race.next()), Ok(Some((index, 0))));
         assert_eq!(starts.millis().len(), index + 1);
@@ -70,7 +74,7 @@ fn finished_attempts_are_delivered_before_more_start() {
 fn len_and_size_hint_count_down() {
     let clock = VirtualClock::new();
     let attempts = [30, 20, 10].map(|millis| clock.sleep(ms(millis)));
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     assert_eq!(
         (race.len(), race.is_empty(), race.size_hint()),
         (0, true, (0, Some(3)))
@@ -85,19 +89,19 @@ fn len_and_size_hint_count_down() {
 
     // One candidate is drawn and one is in the source; then one is drawn and none is in the source.
     let attempts = [10, 10, 10].map(|millis| clock.sleep(ms(millis)));
-    let mut race = Race::of_with(clock.timer(), ms(50), attempts);
+    let mut race = Race::at(clock.timer()).of(ms(50), attempts);
     assert_eq!(clock.run(race.next()).unwrap(), Some((0, ())));
     assert_eq!(race.size_hint(), (0, Some(2)));
     assert_eq!(clock.run(race.next()).unwrap(), Some((1, ())));
     assert_eq!(race.size_hint(), (0, Some(1)));
 
     let hopeful = std::iter::from_fn(|| None::<std::future::Pending<()>>);
-    let mut race = Race::of_with(clock.timer(), ms(1), hopeful);
+    let mut race = Race::at(clock.timer()).of(ms(1), hopeful);
     assert_eq!(race.size_hint(), (0, None));
     assert!(clock.run(race.next()).unwrap().is_none());
     assert_eq!(race.size_hint(), (0, Some(0)));
 
-    let endless = Race::of_with(clock.timer(), ms(1), std::iter::repeat_with(pending::<()>));
+    let endless = Race::at(clock.timer()).of(ms(1), std::iter::repeat_with(pending::<()>));
     assert_eq!(endless.size_hint(), (0, None));
     assert_eq!(endless.max_attempts(7).size_hint(), (0, Some(7)));
 }
@@ -106,7 +110,7 @@ fn len_and_size_hint_count_down() {
 fn debug_shows_the_number_of_running_attempts() {
     let clock = VirtualClock::new();
     let attempts = [30, 20].map(|millis| clock.sleep(ms(millis)));
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     clock.run(race.next()).unwrap();
     let text = format!("{race:?}");
     assert!(

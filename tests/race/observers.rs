@@ -68,7 +68,9 @@ fn first_ok_reports_the_end_of_each_attempt() {
         (0, Ok(())),
     ];
     let attempts = attempts.map(|(after, end)| ends(&clock, after, end));
-    let race = Race::of_with(clock.timer(), ms(50), attempts).on_event(|event| told.tell(event));
+    let race = Race::at(clock.timer())
+        .of(ms(50), attempts)
+        .on_event(|event| told.tell(event));
     let won = clock.run(race.first_ok()).unwrap().unwrap();
     assert_eq!((won.index, won.elapsed), (2, ms(170)));
     assert_eq!(
@@ -90,8 +92,9 @@ fn first_ok_reports_the_end_of_each_attempt() {
 fn stream_reports_finished_attempts_and_its_drop_reports_cancelled_ones() {
     let (clock, told) = (VirtualClock::new(), Told::default());
     let attempts = [40, 10, 90].map(|millis| clock.sleep(ms(millis)));
-    let mut race =
-        Race::of_with(clock.timer(), Duration::ZERO, attempts).on_event(|event| told.tell(event));
+    let mut race = Race::at(clock.timer())
+        .of(Duration::ZERO, attempts)
+        .on_event(|event| told.tell(event));
     clock
         .run(async { [race.next().await, race.next().await] })
         .unwrap();
@@ -111,9 +114,9 @@ fn stream_reports_finished_attempts_and_its_drop_reports_cancelled_ones() {
 #[test]
 fn race_that_was_never_polled_reports_nothing() {
     let (clock, told) = (VirtualClock::new(), Told::default());
-    let race = Race::of_with(clock.timer(), ms(1), [ready(())]);
+    let race = Race::at(clock.timer()).of(ms(1), [ready(())]);
     drop(race.on_event(|event| told.tell(event)));
-    let none = Race::of_with(clock.timer(), ms(1), [(); 0].map(ready));
+    let none = Race::at(clock.timer()).of(ms(1), [(); 0].map(ready));
     let none = none.on_event(|event| told.tell(event));
     assert_eq!(clock.run(none.first()), Ok(None));
     assert_eq!(told.take(), []);
@@ -123,7 +126,8 @@ fn race_that_was_never_polled_reports_nothing() {
 fn timeout_is_reported_and_deadline_reports_cancelled() {
     let (clock, told) = (VirtualClock::new(), Told::default());
     let attempts = [(); 3].map(|()| pending::<Result<(), ()>>());
-    let race = Race::of_with(clock.timer(), ms(50), attempts)
+    let race = Race::at(clock.timer())
+        .of(ms(50), attempts)
         .on_event(|event| told.tell(event))
         .attempt_timeout(ms(80))
         .deadline(ms(120))
@@ -146,7 +150,8 @@ fn timeout_is_reported_and_deadline_reports_cancelled() {
 fn full_race_is_reported_once_for_any_number_of_polls() {
     let (clock, told) = (VirtualClock::new(), Told::default());
     let attempts = [90, 70, 10].map(|millis| clock.sleep(ms(millis)));
-    let mut race = Race::of_with(clock.timer(), ms(50), attempts)
+    let mut race = Race::at(clock.timer())
+        .of(ms(50), attempts)
         .max_in_flight(2)
         .on_event(|event| told.tell(event));
     clock
@@ -167,13 +172,15 @@ fn refusals_of_gate_and_budget_are_reported() {
     let (clock, told) = (VirtualClock::new(), Told::default());
     let budget = Budget::percent(0).reserve(1);
     let attempts = || [100, 100, 100, 100].map(|millis| clock.sleep(ms(millis)));
-    let race = Race::of_with(clock.timer(), ms(10), attempts())
+    let race = Race::at(clock.timer())
+        .of(ms(10), attempts())
         .gate(|state| state.index < 3)
         .on_event(|event| told.tell(event));
     clock.run(race.first()).unwrap().unwrap();
     assert_eq!(told.refused(Refusal::Gate), [(30, 3)]);
 
-    let race = Race::of_with(clock.timer(), ms(10), attempts())
+    let race = Race::at(clock.timer())
+        .of(ms(10), attempts())
         .budget(&budget)
         .on_event(|event| told.tell(event));
     clock.run(race.first()).unwrap().unwrap();
@@ -184,7 +191,8 @@ fn refusals_of_gate_and_budget_are_reported() {
 fn observer_before_the_gate_sees_its_refusals() {
     let (clock, told) = (VirtualClock::new(), Told::default());
     let attempts = [100, 100].map(|millis| clock.sleep(ms(millis)));
-    let race = Race::of_with(clock.timer(), ms(10), attempts)
+    let race = Race::at(clock.timer())
+        .of(ms(10), attempts)
         .on_event(|event| told.tell(event))
         .gate(|_| false);
     clock.run(race.first()).unwrap().unwrap();
@@ -196,13 +204,15 @@ fn pair_and_unit_are_observers() {
     let (clock, told) = (VirtualClock::new(), Told::default());
     let counters = Arc::new(Counters::new());
     let mut inline = std::pin::pin!(
-        InlineRace::<2, _, _>::of_with(clock.timer(), ms(1), [ready(7)]).observer_with(
-            clock.clone(),
-            (
-                OnEvent::new(|event| told.tell(event)),
-                (Arc::clone(&counters), ())
+        InlineRace::<2, _, _>::at(clock.timer())
+            .of(ms(1), [ready(7)])
+            .observer_with(
+                clock.clone(),
+                (
+                    OnEvent::new(|event| told.tell(event)),
+                    (Arc::clone(&counters), ())
+                )
             )
-        )
     );
     assert_eq!(clock.run(inline.as_mut().next()).unwrap(), Some((0, 7)));
     assert_eq!(
@@ -226,8 +236,9 @@ fn panicked_attempt_is_reported_as_cancelled_in_the_next_poll() {
             assert_ne!(index, 0, "as the test wants");
         }
     };
-    let mut race =
-        Race::new_with(clock.timer(), ms(5), run, 0..2).on_event(|event| told.tell(event));
+    let mut race = Race::at(clock.timer())
+        .new(ms(5), run, 0..2)
+        .on_event(|event| told.tell(event));
     catch_unwind(AssertUnwindSafe(|| clock.run(race.next()))).unwrap_err();
     assert_eq!(clock.run(race.next()).unwrap(), Some((1, ())));
     drop(race);
@@ -248,7 +259,7 @@ fn counters_add_up_several_races() {
     let budget = Budget::percent(0).reserve(2);
     let run = |latencies: [(u64, Result<(), ()>); 3], timeout| {
         let attempts = latencies.map(|(after, end)| ends(&clock, after, end));
-        let race = Race::of_with(clock.timer(), ms(50), attempts);
+        let race = Race::at(clock.timer()).of(ms(50), attempts);
         let race = race.budget(&budget).observer(&counters);
         let won = clock.run(race.attempt_timeout(timeout).first_ok());
         won.unwrap().unwrap().index
@@ -284,7 +295,7 @@ fn quorum_has_several_winners_and_kept_losers_finish() {
     let (clock, counters) = (VirtualClock::new(), Counters::new());
     let attempts = |all: [u64; 3]| all.map(|after| ends(&clock, after, Ok(())));
     let race = |all| {
-        let race = Race::of_with(clock.timer(), Duration::ZERO, attempts(all));
+        let race = Race::at(clock.timer()).of(Duration::ZERO, attempts(all));
         race.observer(&counters)
     };
     clock.run(race([30, 20, 10]).quorum(2)).unwrap().unwrap();
@@ -328,7 +339,8 @@ fn staircase_draws_the_observed_race() {
         (3, 65, Ok("1056 bytes")),
         (4, 900, Ok("never")),
     ];
-    let race = Race::new_with(clock.timer(), ms(50), run, candidates)
+    let race = Race::at(clock.timer())
+        .new(ms(50), run, candidates)
         .max_attempts(4)
         .on_event(|event| stairs.borrow_mut().observe(event));
     clock.run(race.first_ok()).unwrap().unwrap();
@@ -354,7 +366,8 @@ fn clock_of_an_observer_is_read_once_per_event() {
     }
     let (clock, told, ticking) = (VirtualClock::new(), Told::default(), Ticking(0.into()));
     let attempts = [100, 20].map(|millis| clock.sleep(ms(millis)));
-    let race = Race::of_with(clock.timer(), ms(50), attempts)
+    let race = Race::at(clock.timer())
+        .of(ms(50), attempts)
         .observer_with(&ticking, OnEvent::new(|event| told.tell(event)));
     clock.run(race.first()).unwrap().unwrap();
     assert_eq!(

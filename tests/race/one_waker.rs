@@ -74,7 +74,7 @@ macro_rules! poll_picky {
         let mut cx = Context::from_waker(&waker);
         let run = |(): &()| picky(&waker);
         let (timer, source) = (Picky(waker.clone()), picky_arguments(&waker));
-        let race = <$race>::from_stream_with(timer, Duration::ZERO, run, source);
+        let race = <$race>::at(timer).from_stream(Duration::ZERO, run, source);
         let mut race = Box::pin(race.deadline(ms(1_000)).attempt_timeout(ms(100)));
         for _ in 0..3 {
             assert!(race.as_mut().poll_next(&mut cx).is_pending());
@@ -94,7 +94,7 @@ fn attempts_timer_and_source_are_polled_with_the_waker_of_the_task() {
 fn two_attempts_of_a_race_on_the_heap_have_wakers_of_their_own() {
     let waker = Waker::from(Arc::new(OfTheTask));
     let attempts = [picky(&waker), picky(&waker)];
-    let mut race = Race::of_with(Picky(waker.clone()), Duration::ZERO, attempts);
+    let mut race = Race::at(Picky(waker.clone())).of(Duration::ZERO, attempts);
     let _pending = race.poll_next_unpin(&mut Context::from_waker(&waker));
 }
 
@@ -103,7 +103,7 @@ fn attempts_come_out_in_the_order_in_which_they_finish() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = [100, 20, 80].map(|millis| starts.attempt(millis));
-    let mut race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), ms(50), attempts);
+    let mut race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(ms(50), attempts);
     let mut ends = vec![];
     clock
         .run(async {
@@ -128,7 +128,7 @@ fn result_aware_finishers_keep_every_failure() {
             Err::<(), _>(index)
         }
     };
-    let race = GenericRace::<OneWaker, _, _>::from_fn_with(clock.timer(), Duration::MAX, ask);
+    let race = GenericRace::<OneWaker, _, _>::at(clock.timer()).from_fn(Duration::MAX, ask);
     let race = race.max_attempts(40).on_failure(OnFailure::Any);
     let error = clock.run(race.first_ok()).unwrap().unwrap_err();
     let RaceError::AllFailed { failed, .. } = &error else {
@@ -149,7 +149,7 @@ fn losers_go_on_and_give_their_arguments_back() {
         }
     };
     let latencies = [500, 300, 100];
-    let race = GenericRace::<OneWaker, _, _>::new_with(clock.timer(), ms(10), run, latencies);
+    let race = GenericRace::<OneWaker, _, _>::at(clock.timer()).new(ms(10), run, latencies);
     let (won, mut race) = clock.run(race.first_ok().keep_race()).unwrap();
     assert_eq!(won.unwrap().arg, 100);
     assert_eq!(clock.run(race.next()), Ok(Some((300, Ok(())))));
@@ -160,7 +160,7 @@ fn losers_go_on_and_give_their_arguments_back() {
 fn attempts_that_wake_themselves_do_not_starve_the_others() {
     let clock = VirtualClock::new();
     let attempts = (0..30).map(|_| yield_now());
-    let race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
+    let race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(Duration::ZERO, attempts);
     let race = race.max_in_flight(2);
     let order: Vec<_> = clock.run(race.map(|(index, ())| index).collect()).unwrap();
     assert_eq!(order, (0..30).collect::<Vec<_>>());
@@ -177,7 +177,7 @@ fn race_is_send_if_its_parts_are_and_always_unpin() {
             pending::<()>().await;
             Ok::<_, ()>(())
         });
-        let race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), ms(1), attempts);
+        let race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(ms(1), attempts);
         let race = race.deadline(ms(10));
         let task = async move { is_send_and_unpin(race).first_ok().await.is_err() };
         let task: Pin<Box<dyn Future<Output = bool> + Send>> = Box::pin(task);

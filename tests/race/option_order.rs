@@ -30,7 +30,7 @@ macro_rules! run {
         let (scenario, budget) = (Scenario::new(), Budget::percent(0).reserve(2));
         let asked = Cell::new(Vec::new());
         let attempts = scenario.attempts(CANDIDATES);
-        let race = Race::of_with(scenario.clock.timer(), ms(50), attempts);
+        let race = Race::at(scenario.clock.timer()).of(ms(50), attempts);
         $(let race = run!(@ race, scenario, budget, asked, $option);)*
         let ended = scenario.run(race.first_ok());
         (ended, scenario.events(), budget.balance(), asked.into_inner())

@@ -89,7 +89,9 @@ fn work_of_a_loser_counts_from_the_win_to_its_end() {
     let of_race = overrun.race();
     let attempts = [Attempt::ok(100, 130), Attempt::ok(20, 20)];
     let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
-    let race = Race::from_fn_with(clock.timer(), ms(50), start).observer(of_race.clone());
+    let race = Race::at(clock.timer())
+        .from_fn(ms(50), start)
+        .observer(of_race.clone());
     let won = tasks
         .beside(&clock, race.max_attempts(2).first_ok())
         .unwrap();
@@ -112,7 +114,9 @@ fn work_of_the_winner_and_of_a_failure_does_not_count() {
     };
     let attempts = [failure, Attempt::ok(20, 900)];
     let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
-    let race = Race::from_fn_with(clock.timer(), ms(50), start).observer(of_race.clone());
+    let race = Race::at(clock.timer())
+        .from_fn(ms(50), start)
+        .observer(of_race.clone());
     tasks
         .beside(&clock, race.max_attempts(2).first_ok())
         .unwrap();
@@ -127,7 +131,9 @@ fn work_that_ended_before_the_win_does_not_count() {
     let of_race = overrun.race();
     let attempts = [Attempt::ok(100, 30), Attempt::ok(20, 20)];
     let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
-    let race = Race::from_fn_with(clock.timer(), ms(50), start).observer(of_race.clone());
+    let race = Race::at(clock.timer())
+        .from_fn(ms(50), start)
+        .observer(of_race.clone());
     tasks
         .beside(&clock, race.max_attempts(2).first_ok())
         .unwrap();
@@ -142,7 +148,7 @@ fn work_counts_from_the_drop_of_the_race() {
     let overrun = Overrun::new(clock.clone());
     let of_race = overrun.race();
     let guard = of_race.attempt(0);
-    let race = Race::of_with(clock.timer(), ms(50), [pending::<()>()]);
+    let race = Race::at(clock.timer()).of(ms(50), [pending::<()>()]);
     let mut race = race.observer(of_race.clone());
     assert!(race.next().now_or_never().is_none());
     clock.advance(ms(3));
@@ -158,7 +164,7 @@ fn observer_that_is_passed_twice_counts_once() {
     let overrun = Overrun::new(clock.clone());
     let of_race = overrun.race();
     let guard = of_race.attempt(0);
-    let race = Race::of_with(clock.timer(), ms(50), [pending::<()>()]);
+    let race = Race::at(clock.timer()).of(ms(50), [pending::<()>()]);
     let mut race = race.observer(of_race.clone()).observer(of_race.clone());
     assert!(race.next().now_or_never().is_none());
     drop(race);
@@ -177,7 +183,9 @@ fn guards_may_be_missing_and_in_any_order() {
     let winner = of_race.attempt(2);
     let guards = [of_race.attempt(0), of_race.attempt(0)];
     let attempt = |index: usize| clock.sleep(ms([1_000, 1_000, 10][index]));
-    let race = Race::from_fn_with(clock.timer(), ms(20), attempt).observer(&of_race);
+    let race = Race::at(clock.timer())
+        .from_fn(ms(20), attempt)
+        .observer(&of_race);
     let won = clock.run(race.max_attempts(3).first()).unwrap().unwrap();
     assert_eq!((won.index, overrun.running()), (2, 2));
     clock.advance(ms(5));
@@ -217,7 +225,8 @@ fn random_races_count_what_is_left_of_the_work_of_dropped_attempts() {
         let told = events.clone();
         let of_race = overrun.race();
         let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
-        let mut race = Race::from_fn_with(clock.timer(), ms(rng.u64(0..60)), start)
+        let mut race = Race::at(clock.timer())
+            .from_fn(ms(rng.u64(0..60)), start)
             .max_attempts(attempts.len())
             .observer(of_race.clone())
             .on_event(move |event: Event| told.borrow_mut().push(event));

@@ -43,7 +43,7 @@ fn panicking_attempt_leaves_the_others() {
                     clock.sleep(ms(70)).await;
                 }
             };
-            let mut race = Race::new_with(clock.timer(), step, run, 0..3);
+            let mut race = Race::at(clock.timer()).new(step, run, 0..3);
             let (out, panics) = survivors(&clock, async || race.next().await);
             assert_eq!((out, panics), (vec![(0, ()), (2, ())], 1));
             assert_eq!(dropped.get(), 3);
@@ -61,7 +61,7 @@ fn panicking_attempt_makes_room_under_max_in_flight() {
             assert_ne!(index, 0, "on purpose");
         }
     };
-    let race = Race::new_with(clock.timer(), Duration::ZERO, run, 0..3);
+    let race = Race::at(clock.timer()).new(Duration::ZERO, run, 0..3);
     let mut race = race.max_in_flight(2);
     let (out, panics) = survivors(&clock, async || race.next().await);
     assert_eq!((out, panics), (vec![(2, ()), (1, ())], 1));
@@ -79,7 +79,7 @@ fn panicked_attempts_leave_room_for_the_timeouts_of_the_next() {
             assert!(index >= 3, "on purpose");
         }
     };
-    let race = InlineRace::<2, _, _>::new_with(clock.timer(), ms(1), run, 0..5);
+    let race = InlineRace::<2, _, _>::at(clock.timer()).new(ms(1), run, 0..5);
     let mut race = pin!(race.attempt_timeout(ms(1_000)));
     let (out, panics) = survivors(&clock, async || race.as_mut().next().await);
     assert_eq!((out, panics), (vec![(3, ()), (4, ())], 3));
@@ -92,7 +92,7 @@ fn panic_of_the_run_function_loses_only_its_candidate() {
         assert_ne!(*index, 1, "on purpose");
         clock.sleep(ms(70))
     };
-    let mut race = Race::new_with(clock.timer(), ms(50), run, 0..3);
+    let mut race = Race::at(clock.timer()).new(ms(50), run, 0..3);
     let (out, panics) = survivors(&clock, async || race.next().await);
     assert_eq!((out, panics), (vec![(0, ()), (2, ())], 1));
     assert_eq!(
@@ -109,7 +109,7 @@ fn panicking_source_is_at_its_end() {
         assert_ne!(index, 2, "on purpose");
         clock.sleep(ms(70))
     });
-    let mut race = Race::of_with(clock.timer(), ms(50), attempts);
+    let mut race = Race::at(clock.timer()).of(ms(50), attempts);
     let (out, panics) = survivors(&clock, async || race.next().await);
     assert_eq!((out, panics), (vec![(0, ()), (1, ())], 1));
 }
@@ -125,7 +125,7 @@ fn panic_of_the_only_attempt_starts_the_next_at_once() {
             Ok::<_, ()>(())
         }
     };
-    let mut first_ok = Race::new_with(clock.timer(), ms(1_000), run, 0..2).first_ok();
+    let mut first_ok = Race::at(clock.timer()).new(ms(1_000), run, 0..2).first_ok();
     let panicked = catch_unwind(AssertUnwindSafe(|| clock.run(&mut first_ok)));
     assert!(panicked.is_err());
     let won = clock.run(first_ok).unwrap().unwrap();
@@ -147,7 +147,7 @@ fn panicking_gate_is_asked_again() {
     for at in 1..=2 {
         let mut panics = panics_once(at);
         let attempts = [70, 70, 70].map(|millis| clock.sleep(ms(millis)));
-        let mut race = Race::of_with(clock.timer(), ms(50), attempts).gate(|_| {
+        let mut race = Race::at(clock.timer()).of(ms(50), attempts).gate(|_| {
             panics();
             true
         });
@@ -166,7 +166,7 @@ fn panicking_policy_loses_one_candidate() {
             Some(ms(50))
         };
         let attempts = [70, 70, 70].map(|millis| clock.sleep(ms(millis)));
-        let mut race = Race::of_with(clock.timer(), policy, attempts);
+        let mut race = Race::at(clock.timer()).of(policy, attempts);
         let (mut out, panics) = survivors(&clock, async || race.next().await);
         let mut expected = vec![(0, ()), (1, ()), (2, ())];
         expected.remove(lost);
@@ -183,7 +183,7 @@ fn panicking_observer_loses_one_attempt() {
     for at in 1..=6 {
         let mut panics = panics_once(at);
         let attempts = [70, 70, 70].map(|millis| clock.sleep(ms(millis)));
-        let race = Race::of_with(clock.timer(), ms(50), attempts);
+        let race = Race::at(clock.timer()).of(ms(50), attempts);
         let mut race = race.on_event(|_| panics());
         let (out, panics) = survivors(&clock, async || race.next().await);
         assert_eq!((out.len(), panics), (2, 1), "event {at}");
@@ -214,7 +214,8 @@ fn first_ok_wins_after_a_panic_of_gate_policy_observer_or_run() {
                 (panic_in.borrow_mut())(1);
                 Some(ms(30))
             };
-            let race = Race::new_with(clock.timer(), policy, run, 0..8)
+            let race = Race::at(clock.timer())
+                .new(policy, run, 0..8)
                 .gate(|_| {
                     (panic_in.borrow_mut())(2);
                     true
@@ -234,7 +235,7 @@ fn panicking_classifier_loses_the_output() {
     let clock = VirtualClock::new();
     let mut panics = panics_once(1);
     let attempts = [10, 20].map(|millis| clock.sleep(ms(millis)));
-    let race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     let mut first = race.first_by(|()| {
         panics();
         Verdict::Accept

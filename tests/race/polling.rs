@@ -16,7 +16,7 @@ fn unwoken_attempts_are_polled_once_and_the_first_again_when_the_second_starts()
         future: pending::<()>(),
         polls: polls.clone(),
     });
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     clock
         .run(async {
             for _ in 0..10 {
@@ -39,7 +39,7 @@ fn only_woken_attempts_are_polled() {
             (sender, Counted { future, polls })
         })
         .unzip();
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     clock
         .run(async {
             while race.len() < 1_024 {
@@ -66,7 +66,7 @@ fn timer_wake_polls_no_attempt() {
         future: pending::<()>(),
         polls: polls.clone(),
     });
-    let mut race = Race::of_with(clock.timer(), ms(10), attempts);
+    let mut race = Race::at(clock.timer()).of(ms(10), attempts);
     assert!(clock.run(race.next()).is_err());
     // The first is polled again at 10, when it runs alone, and when the second starts.
     assert_eq!((race.len(), polls.get(), clock.elapsed()), (10, 12, ms(90)));
@@ -76,7 +76,7 @@ fn timer_wake_polls_no_attempt() {
 fn dropping_next_loses_nothing() {
     let clock = VirtualClock::new();
     let attempts = [10, 20, 30].map(|millis| clock.sleep(ms(millis)).map(move |()| millis));
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     let out = clock
         .run(async {
             let mut out = Vec::new();
@@ -106,7 +106,7 @@ fn timer_and_source_are_polled_only_after_they_woke() {
         }
     });
     let run = |(): &()| attempts.pop_front().unwrap();
-    let mut race = Race::from_stream_with(usage.timer(&clock), ms(10), run, arrivals);
+    let mut race = Race::at(usage.timer(&clock)).from_stream(ms(10), run, arrivals);
     clock
         .run(async {
             assert!(poll!(race.next()).is_pending());
@@ -134,7 +134,7 @@ fn timer_without_a_pending_start_is_disarmed() {
         let sleep = clock.sleep(ms(millis));
         sleep.map(move |()| if millis == 10 { Err("down") } else { Ok(()) })
     });
-    let (mut first_ok, mut polls) = (Race::of_with(clock.timer(), ms(50), attempts).first_ok(), 0);
+    let (mut first_ok, mut polls) = (Race::at(clock.timer()).of(ms(50), attempts).first_ok(), 0);
     let counted = std::future::poll_fn(|cx| {
         polls += 1;
         first_ok.poll_unpin(cx)
@@ -156,7 +156,7 @@ fn attempt_that_wakes_itself_is_polled_once_in_the_poll_that_starts_it() {
             Poll::<()>::Pending
         })
     });
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     clock
         .run(async {
             assert!(poll!(race.next()).is_pending());
@@ -181,7 +181,7 @@ fn attempt_that_wakes_itself_while_another_is_running_is_polled_again() {
                 false => yield_now().await,
             }
         });
-        let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+        let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
         let expected = usize::from(pending_first);
         assert_eq!(clock.run(race.next()), Ok(Some((expected, ()))));
     }
@@ -193,7 +193,7 @@ fn wake_of_the_first_before_the_second_starts_is_not_lost() {
     let clock = VirtualClock::new();
     let (sender, receiver) = oneshot::channel::<()>();
     let attempts = [receiver.map(drop).left_future(), pending().right_future()];
-    let mut race = Race::of_with(clock.timer(), ms(10), attempts);
+    let mut race = Race::at(clock.timer()).of(ms(10), attempts);
     let first = clock.run(async {
         assert!(poll!(race.next()).is_pending());
         clock.advance(ms(10));
@@ -210,7 +210,7 @@ fn wake_of_each_of_many_attempts_arrives() {
             let clock = VirtualClock::new();
             let (senders, attempts): (Vec<_>, Vec<_>) =
                 (0..count).map(|_| oneshot::channel::<()>()).unzip();
-            let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+            let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
             let next = clock.run(async {
                 while race.len() < count {
                     assert!(poll!(race.next()).is_pending());
@@ -234,7 +234,9 @@ fn timer_that_is_armed_for_a_later_start_is_disarmed() {
         let sleep = clock.sleep(ms(millis));
         sleep.map(move |()| if millis == 20 { Err("down") } else { Ok(()) })
     });
-    let race = Race::of_with(clock.timer(), ms(1_000), attempts).min_gap(ms(10));
+    let race = Race::at(clock.timer())
+        .of(ms(1_000), attempts)
+        .min_gap(ms(10));
     let (mut first_ok, mut polls) = (race.first_ok(), 0);
     let counted = std::future::poll_fn(|cx| {
         polls += 1;

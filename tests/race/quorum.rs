@@ -147,7 +147,7 @@ fn quorum_with_inexact_size_hint_fails_at_once() {
 
         let run = |_: &u8| std::future::pending::<Output>();
         let stream = futures::stream::iter([0]).filter(|_| std::future::ready(true));
-        let race = Race::from_stream_with(scenario.clock.timer(), ms(10), run, stream);
+        let race = Race::at(scenario.clock.timer()).from_stream(ms(10), run, stream);
         let race = race.max_in_flight(max_in_flight);
         assert_out_of_reach(scenario.run(race.quorum(2)), 0);
         assert_eq!(scenario.millis(), 0, "max_in_flight({max_in_flight})");
@@ -208,7 +208,7 @@ fn quorum_waits_for_a_stream_that_may_yield_more() {
             Output::Ok("yes")
         }
     };
-    let race = Race::from_stream_with(scenario.clock.timer(), ms(10), run, receiver);
+    let race = Race::at(scenario.clock.timer()).from_stream(ms(10), run, receiver);
     let mut quorum = race.quorum(2);
     scenario.run(async {
         sender.unbounded_send(5).unwrap();
@@ -228,7 +228,7 @@ fn quorum_of_a_stream_that_ends_late_fails_then() {
     let scenario = Scenario::new();
     let (sender, receiver) = futures::channel::mpsc::unbounded();
     let run = |_: &u8| std::future::pending::<Output>();
-    let race = Race::from_stream_with(scenario.clock.timer(), ms(10), run, receiver);
+    let race = Race::at(scenario.clock.timer()).from_stream(ms(10), run, receiver);
     let mut quorum = race.max_in_flight(1).quorum(2);
     scenario.run(async {
         sender.unbounded_send(0).unwrap();

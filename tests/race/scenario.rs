@@ -50,7 +50,9 @@ impl Scenario {
         (D::Hooks, Observed<OnEvent<impl FnMut(Event)>, VirtualTimer>),
     > {
         let attempts = self.attempts(candidates);
-        Race::of_with(self.clock.timer(), policy, attempts).on_event(self.record())
+        Race::at(self.clock.timer())
+            .of(policy, attempts)
+            .on_event(self.record())
     }
 
     /// Returns a closure that records events, for a race that was made elsewhere.

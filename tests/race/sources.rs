@@ -24,7 +24,7 @@ fn argument_comes_back_with_its_output() {
         let length = word.len();
         clock.sleep(ms(length as u64)).map(move |()| length)
     };
-    let race = Race::new_with(clock.timer(), Duration::ZERO, run, words);
+    let race = Race::at(clock.timer()).new(Duration::ZERO, run, words);
     let back: Vec<_> = clock.run(race.collect()).unwrap();
     let expected = [("a", 1), ("of", 2), ("three", 5)];
     assert_eq!(
@@ -40,7 +40,9 @@ fn candidates_are_drawn_on_demand_at_most_one_ahead() {
         drawn.set(drawn.get() + 1);
         clock.sleep(ms(100))
     });
-    let mut race = Race::of_with(clock.timer(), ms(30), attempts).max_in_flight(2);
+    let mut race = Race::at(clock.timer())
+        .of(ms(30), attempts)
+        .max_in_flight(2);
     assert_eq!(drawn.get(), 0, "nothing is drawn before the first poll");
     let seen: Vec<_> = clock
         .run(async {
@@ -64,7 +66,7 @@ fn no_candidate_is_drawn_if_the_first_is_ready_at_once() {
         drawn.set(drawn.get() + 1);
         async {}
     });
-    let race = Race::of_with(clock.timer(), ms(30), attempts);
+    let race = Race::at(clock.timer()).of(ms(30), attempts);
     assert!(clock.run(race.first()).unwrap().is_some());
     assert_eq!(drawn.get(), 1);
 }
@@ -84,7 +86,7 @@ fn streamed_candidates_start_when_they_arrive_and_a_delay_apart() {
             }
         });
         let run = |(): &()| starts.attempt(1);
-        let race = Race::from_stream_with(clock.timer(), ms(20), run, arrivals.boxed_local());
+        let race = Race::at(clock.timer()).from_stream(ms(20), run, arrivals.boxed_local());
         assert_eq!(clock.run(race.catch_up(catch_up).count()), Ok(6));
         assert_eq!(starts.millis(), [0, 20, 40, 335, 355, 375], "{catch_up:?}");
     }
@@ -95,7 +97,7 @@ fn race_waits_for_its_stream_and_ends_with_it() {
     let clock = VirtualClock::new();
     let (sender, receiver) = mpsc::unbounded();
     let run = |millis: &u64| clock.sleep(ms(*millis));
-    let mut race = Race::from_stream_with(clock.timer(), ms(20), run, receiver);
+    let mut race = Race::at(clock.timer()).from_stream(ms(20), run, receiver);
     clock
         .run(async {
             assert!(poll!(race.next()).is_pending(), "no candidate has arrived");
@@ -115,7 +117,7 @@ fn delay_counts_from_the_last_start_and_not_from_the_arrival() {
     let (sender, receiver) = mpsc::unbounded();
     sender.unbounded_send(()).unwrap();
     let run = |(): &()| starts.attempt(1_000);
-    let mut race = Race::from_stream_with(clock.timer(), ms(20), run, receiver);
+    let mut race = Race::at(clock.timer()).from_stream(ms(20), run, receiver);
     clock
         .run(async {
             assert!(poll!(race.next()).is_pending());
@@ -133,15 +135,11 @@ fn empty_source_ends_at_once() {
     let clock = VirtualClock::new();
     let none = Vec::<std::future::Pending<()>>::new();
     assert_eq!(
-        clock.run(Race::of_with(clock.timer(), ms(20), none).count()),
+        clock.run(Race::at(clock.timer()).of(ms(20), none).count()),
         Ok(0)
     );
-    let mut never = Race::from_stream_with(
-        clock.timer(),
-        ms(20),
-        |(): &()| pending::<()>(),
-        stream::pending(),
-    );
+    let mut never =
+        Race::at(clock.timer()).from_stream(ms(20), |(): &()| pending::<()>(), stream::pending());
     assert!(
         clock.run(never.next()).is_err(),
         "the stream is pending, not empty"
@@ -152,7 +150,7 @@ fn empty_source_ends_at_once() {
 fn from_fn_chooses_at_the_start_of_each_attempt() {
     let clock = VirtualClock::new();
     let mut calls = Vec::new();
-    let race = Race::from_fn_with(clock.timer(), ms(50), |index| {
+    let race = Race::at(clock.timer()).from_fn(ms(50), |index| {
         calls.push((index, clock.elapsed()));
         pending::<()>()
     });
@@ -166,7 +164,7 @@ fn from_fn_chooses_at_the_start_of_each_attempt() {
 fn from_fn_is_not_called_for_an_attempt_that_does_not_start() {
     let clock = VirtualClock::new();
     let mut calls = 0;
-    let race = Race::from_fn_with(clock.timer(), ms(50), |_| {
+    let race = Race::at(clock.timer()).from_fn(ms(50), |_| {
         calls += 1;
         clock.sleep(ms(70))
     });
@@ -177,7 +175,7 @@ fn from_fn_is_not_called_for_an_attempt_that_does_not_start() {
 #[test]
 fn from_fn_with_zero_delay_does_not_hang_a_poll() {
     let clock = VirtualClock::new();
-    let mut race = Race::from_fn_with(clock.timer(), ms(0), |_| pending::<()>());
+    let mut race = Race::at(clock.timer()).from_fn(ms(0), |_| pending::<()>());
     clock
         .run(async {
             for _ in 0..10 {
@@ -235,7 +233,7 @@ fn candidate_that_waits_is_replaced_with_a_better_one() {
     let clock = VirtualClock::new();
     let source = numbers(&clock, [500, 600, 700]);
     let better = source.better.clone();
-    let mut race = Race::from_source(clock.timer(), ms(50), source);
+    let mut race = Race::at(clock.timer()).from_source(ms(50), source);
     clock
         .run(async {
             assert!(poll!(race.next()).is_pending());
@@ -254,7 +252,9 @@ fn candidate_that_is_taken_back_is_neither_started_nor_charged() {
     let source = numbers(&clock, [500, 600, 20]);
     let useless = source.useless.clone();
     let budget = Budget::percent(0).reserve(1);
-    let mut race = Race::from_source(clock.timer(), ms(50), source).budget(&budget);
+    let mut race = Race::at(clock.timer())
+        .from_source(ms(50), source)
+        .budget(&budget);
     clock
         .run(async {
             assert!(poll!(race.next()).is_pending());
@@ -270,7 +270,7 @@ fn race_whose_candidates_are_all_taken_back_had_none() {
     let clock = VirtualClock::new();
     let source = numbers(&clock, [1, 2]);
     source.useless.borrow_mut().extend([1, 2]);
-    let race = Race::from_source(clock.timer(), ms(50), source);
+    let race = Race::at(clock.timer()).from_source(ms(50), source);
     let ended = clock.run(race.first_by(|()| Verdict::Accept)).unwrap();
     assert!(matches!(ended, Err(RaceError::NoCandidates)), "{ended:?}");
 }
@@ -280,7 +280,7 @@ fn quorum_ends_when_too_few_candidates_are_left_after_one_was_taken_back() {
     let clock = VirtualClock::new();
     let source = numbers(&clock, [10, 20, 30]);
     source.useless.borrow_mut().push(20);
-    let race = Race::from_source(clock.timer(), ms(5), source);
+    let race = Race::at(clock.timer()).from_source(ms(5), source);
     let ended = clock.run(race.quorum_by(3, |()| Verdict::Accept)).unwrap();
     assert!(
         matches!(ended, Err(QuorumError::OutOfReach(_))),
@@ -310,8 +310,10 @@ fn endless_source_that_takes_everything_back_yields() {
         }
     }
     let clock = VirtualClock::new();
-    let mut race = Race::from_source(clock.timer(), ms(0), Never);
+    let mut race = Race::at(clock.timer()).from_source(ms(0), Never);
     assert!(race.next().now_or_never().is_none());
-    let mut first = Race::from_source(clock.timer(), ms(0), Never).first_by(|()| Verdict::Accept);
+    let mut first = Race::at(clock.timer())
+        .from_source(ms(0), Never)
+        .first_by(|()| Verdict::Accept);
     assert!((&mut first).now_or_never().is_none());
 }

@@ -82,7 +82,8 @@ fn inline_stream_has_timeouts_and_deadline() {
     let scenario = Scenario::new();
     let inline = |candidates: [_; 3]| {
         let attempts = scenario.attempts(candidates);
-        InlineRace::<2, _, _>::of_with(scenario.clock.timer(), ms(10), attempts)
+        InlineRace::<2, _, _>::at(scenario.clock.timer())
+            .of(ms(10), attempts)
             .on_event(scenario.record())
     };
     let candidates = [(HANGS, Ok("0")), (HANGS, Ok("1")), (30, Ok("2"))];
@@ -127,7 +128,7 @@ fn timeout_of_a_panicked_attempt_is_ignored() {
             second.await;
         }
     };
-    let race = Race::new_with(scenario.clock.timer(), ms(40), run, 0..2);
+    let race = Race::at(scenario.clock.timer()).new(ms(40), run, 0..2);
     let mut race = race.attempt_timeout(ms(100));
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         scenario.run(race.next());
@@ -149,7 +150,7 @@ fn attempt_timeout_counts_from_a_start_that_completes_another_attempt() {
             _ => pending().await,
         }
     };
-    let race = Race::new_with(scenario.clock.timer(), ms(0), run, 0..2);
+    let race = Race::at(scenario.clock.timer()).new(ms(0), run, 0..2);
     let mut race = race.attempt_timeout(ms(50));
     assert_eq!(scenario.run(race.next()), Some((0, ())));
     scenario.clock.advance(ms(30));

@@ -78,7 +78,7 @@ fn deadline_counts_before_the_first_candidate() {
     let scenario = Scenario::new();
     let none_yet = futures::stream::pending::<u64>();
     let run = |_: &u64| std::future::ready(Ok::<(), ()>(()));
-    let race = Race::from_stream_with(scenario.clock.timer(), ms(10), run, none_yet);
+    let race = Race::at(scenario.clock.timer()).from_stream(ms(10), run, none_yet);
     let ended = scenario.run(race.deadline(ms(70)).first_ok());
     assert!(matches!(ended, Err(RaceError::Deadline { .. })));
     assert_eq!(scenario.millis(), 70);
@@ -129,7 +129,7 @@ fn inline_race_has_attempt_timeouts() {
     let scenario = Scenario::new();
     let attempts = scenario.attempts([(HANGS, Ok("0")), (HANGS, Ok("1")), (30, Ok("2"))]);
     let timer = scenario.clock.timer();
-    let race = InlineRace::<2, _, _>::of_with(timer, ms(10), attempts);
+    let race = InlineRace::<2, _, _>::at(timer).of(ms(10), attempts);
     let ended = scenario.run(race.attempt_timeout(ms(100)).first_ok());
     assert_eq!(won(&ended), (2, 130));
 }
@@ -140,7 +140,7 @@ fn timer_is_not_polled_for_distant_timeouts() {
     let usage = Usage::default();
     let attempts = scenario.attempts([(100, Ok("0")), (200, Ok("1"))]);
     let timer = usage.timer(&scenario.clock);
-    let race = Race::of_with(timer, ms(30), attempts);
+    let race = Race::at(timer).of(ms(30), attempts);
     let first = race.attempt_timeout(ms(500)).deadline(ms(900)).first_ok();
     assert_eq!(won(&scenario.run(first)), (0, 100));
     // The clock is read at each start and at the end. The timer is polled until 30, at 30, and then
@@ -163,7 +163,9 @@ fn finished_attempt_has_no_timeout() {
     let usage = Usage::default();
     let attempts = scenario.attempts([(20, Err("E0")), (90, Ok("1"))]);
     let timer = usage.timer(&scenario.clock);
-    let race = Race::of_with(timer, ms(10), attempts).on_failure(OnFailure::Wait);
+    let race = Race::at(timer)
+        .of(ms(10), attempts)
+        .on_failure(OnFailure::Wait);
     let ended = scenario.run(race.attempt_timeout(ms(95)).first_ok());
     // The timeout of the first would expire at 95. The timer is not armed for it.
     assert_eq!((won(&ended), usage.counts().1), ((1, 100), 4));
@@ -174,7 +176,7 @@ fn deadline_ends_endless_immediate_failures() {
     for deadline in [0, 1, 50] {
         let clock = VirtualClock::new();
         let failing = std::iter::repeat_with(|| std::future::ready(Err::<(), ()>(())));
-        let race = Race::of_with(clock.timer(), ms(0), failing);
+        let race = Race::at(clock.timer()).of(ms(0), failing);
         let mut first = Box::pin(race.deadline(ms(deadline)).first_ok());
         let ended = clock.run(std::future::poll_fn(|cx| {
             // Each poll takes this long.
@@ -213,7 +215,7 @@ fn second_attempt_has_its_timeout_if_its_start_completes_the_first() {
         }
         Err::<(), _>("refused")
     };
-    let race = Race::new_with(scenario.clock.timer(), ms(0), run, 0..2);
+    let race = Race::at(scenario.clock.timer()).new(ms(0), run, 0..2);
     let error = scenario
         .run(race.attempt_timeout(ms(50)).first_ok())
         .unwrap_err();
@@ -234,7 +236,7 @@ fn second_attempt_has_its_timeout_if_its_start_makes_the_first_panic() {
         }
         pending::<Result<(), &str>>().await
     };
-    let race = Race::new_with(scenario.clock.timer(), ms(0), run, 0..2);
+    let race = Race::at(scenario.clock.timer()).new(ms(0), run, 0..2);
     let mut first = race.attempt_timeout(ms(50)).first_ok();
     let panicked = catch_unwind(AssertUnwindSafe(|| scenario.run(&mut first)));
     assert!(panicked.is_err());

@@ -24,14 +24,9 @@ fn race_is_send_if_its_parts_are() {
     let clock = VirtualClock::new();
     let fails = || async { Err::<(), Box<dyn Error + Send>>(Box::new(std::fmt::Error)) };
     let attempts = [0, 1].map(|_| fails());
-    let race = is_send(Race::of_with(clock.timer(), ms(1), attempts));
+    let race = is_send(Race::at(clock.timer()).of(ms(1), attempts));
     assert!(clock.run(is_send(race.first_ok())).unwrap().is_err());
-    is_send(Race::new_with(
-        clock.timer(),
-        ms(1),
-        |_: &std::cell::Cell<u8>| async {},
-        [],
-    ));
+    is_send(Race::at(clock.timer()).new(ms(1), |_: &std::cell::Cell<u8>| async {}, []));
 }
 
 #[test]
@@ -41,7 +36,8 @@ fn race_with_every_option_is_send_and_unpin_and_has_a_writable_type() {
     let attempts = [Ok::<_, ()>(1), Ok(2)].map(std::future::ready);
     type Policy = WithBackoff<Duration>;
     type Hooks = (((), Charge<Arc<Budget>>), Observed<(), VirtualClock>);
-    let race: Race<_, VirtualTimer, Policy, Hooks> = Race::of_with(clock.timer(), ms(1), attempts)
+    let race: Race<_, VirtualTimer, Policy, Hooks> = Race::at(clock.timer())
+        .of(ms(1), attempts)
         .backoff(Backoff::new(ms(1)))
         .budget(budget)
         .observer_with(clock.clone(), ());
@@ -65,7 +61,7 @@ fn rc_arguments_and_futures_compile_and_are_not_send() {
         let text = text.clone();
         async move { text.len() }
     };
-    let mut race = Race::new_with(clock.timer(), ms(1), run, [Rc::<str>::from("four")]);
+    let mut race = Race::at(clock.timer()).new(ms(1), run, [Rc::<str>::from("four")]);
     race.not_send();
     assert_eq!(clock.run(race.next()), Ok(Some(("four".into(), 4))));
 }
@@ -79,7 +75,7 @@ fn attempts_borrow_from_the_stack_and_run_is_fn_mut() {
         let index = *index;
         async move { &words[index] }
     };
-    let race = Race::new_with(clock.timer(), ms(1), run, 0..2);
+    let race = Race::at(clock.timer()).new(ms(1), run, 0..2);
     let out: Vec<&String> = clock.run(race.map(|(_, word)| word).collect()).unwrap();
     assert_eq!((out, made), (words.iter().collect(), 2));
 }
@@ -87,7 +83,7 @@ fn attempts_borrow_from_the_stack_and_run_is_fn_mut() {
 #[test]
 fn arguments_can_be_borrowed() {
     let (clock, words) = (VirtualClock::new(), ["to".to_owned(), "be".to_owned()]);
-    let race = Race::new_with(clock.timer(), ms(1), |&word| async { word.len() }, &words);
+    let race = Race::at(clock.timer()).new(ms(1), |&word| async { word.len() }, &words);
     let out: Vec<_> = clock.run(race.collect()).unwrap();
     assert_eq!(out, [(&words[0], 2), (&words[1], 2)]);
 }
@@ -99,7 +95,7 @@ fn next_needs_no_pinning_for_attempts_that_are_not_unpin() {
         let mut sleep = pin!(clock.sleep(ms(1))); // such a future is not `Unpin`
         sleep.as_mut().await;
     };
-    let mut race = is_unpin(Race::new_with(clock.timer(), ms(1), pinned, [0]));
+    let mut race = is_unpin(Race::at(clock.timer()).new(ms(1), pinned, [0]));
     let of_the_trait = StreamExt::next(&mut race);
     assert_eq!(clock.run(of_the_trait), Ok(Some((0, ()))));
     assert!(clock.run(race.next()).unwrap().is_none());
@@ -112,7 +108,7 @@ struct Client {
 fn all_of(
     clock: &VirtualClock,
 ) -> Race<Of<impl Iterator<Item = VirtualSleep> + use<>, VirtualSleep>, VirtualTimer> {
-    Race::of_with(clock.timer(), Duration::ZERO, [clock.sleep(ms(1))])
+    Race::at(clock.timer()).of(Duration::ZERO, [clock.sleep(ms(1))])
 }
 
 #[test]
@@ -120,7 +116,7 @@ fn a_race_can_be_named() {
     let clock = VirtualClock::new();
     let attempts = vec![std::future::ready(3)];
     let mut client = Client {
-        answers: Race::of_with(clock.timer(), ms(1), attempts),
+        answers: Race::at(clock.timer()).of(ms(1), attempts),
     };
     assert_eq!(clock.run(client.answers.next()), Ok(Some((0, 3))));
     assert_eq!(clock.run(all_of(&clock).next()), Ok(Some((0, ()))));
@@ -129,7 +125,7 @@ fn a_race_can_be_named() {
 #[test]
 fn select_next_some_works_until_the_end() {
     let clock = VirtualClock::new();
-    let mut race = Race::of_with(clock.timer(), ms(1), [clock.sleep(ms(1))]);
+    let mut race = Race::at(clock.timer()).of(ms(1), [clock.sleep(ms(1))]);
     clock
         .run(async {
             while !race.is_terminated() {
@@ -146,7 +142,7 @@ fn select_next_some_works_until_the_end() {
 fn function_returns_race_of_an_opaque_source() {
     fn race(clock: &VirtualClock) -> Race<impl Source<Output = u64> + use<>, VirtualTimer> {
         let run = |&number: &u64| async move { number * number };
-        Race::new_with(clock.timer(), ms(1), run, [3, 4])
+        Race::at(clock.timer()).new(ms(1), run, [3, 4])
     }
     let clock = VirtualClock::new();
     let won = clock.run(race(&clock).first()).unwrap().unwrap();

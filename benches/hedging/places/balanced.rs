@@ -68,7 +68,8 @@ impl<P: IntoPolicy<VirtualTimer> + Clone> Client for Balanced<P> {
             }
         };
         let mut gate = self.is_gated.then(|| targets.gate());
-        let race = Race::from_fn_with(request.timer(), self.policy.clone(), attempt)
+        let race = Race::at(request.timer())
+            .from_fn(self.policy.clone(), attempt)
             .max_attempts(self.attempts)
             .gate(|race| gate.as_mut().map_or(Permit::Start, |gate| gate(race)));
         race.first().await;

@@ -69,7 +69,7 @@ impl<S: Load + Service<Request, Response = (), Error = Infallible>> Client for B
             used.set(Some(server));
             self.services.borrow_mut()[server].call(request.clone())
         };
-        let race = Race::from_fn_with(request.timer(), self.policy.clone(), attempt);
+        let race = Race::at(request.timer()).from_fn(self.policy.clone(), attempt);
         let answered = pin!(race.max_attempts(2).first());
         self.clock.following(request.clock(), answered).await;
     }

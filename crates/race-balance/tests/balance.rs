@@ -183,7 +183,9 @@ fn loser_of_a_race_raises_the_latency_of_its_endpoint() {
         let targets = balance.targets();
         let times = [100 * MS, 5 * MS];
         let attempt = |_| targets.run(|endpoint| clock.sleep(times[endpoint]));
-        let race = Race::from_fn_with(clock.timer(), 10 * MS, attempt).max_attempts(2);
+        let race = Race::at(clock.timer())
+            .from_fn(10 * MS, attempt)
+            .max_attempts(2);
         race.first().await;
     };
     clock.run(run).unwrap();

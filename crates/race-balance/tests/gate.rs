@@ -38,7 +38,8 @@ fn started(clock: &VirtualClock, targets: &Targets<usize, VirtualClock>, fails: 
                 }
             })
         };
-        let race = Race::from_fn_with(clock.timer(), 40 * MS, attempt)
+        let race = Race::at(clock.timer())
+            .from_fn(40 * MS, attempt)
             .max_attempts(3)
             .gate(targets.gate())
             .deadline(100 * MS);
@@ -135,7 +136,8 @@ fn attempt_after_a_failure_does_not_go_where_an_earlier_hedge_would_have_gone() 
             })
         };
         let mut gate = targets.gate();
-        let race = Race::from_fn_with(clock.timer(), 40 * MS, attempt)
+        let race = Race::at(clock.timer())
+            .from_fn(40 * MS, attempt)
             .max_attempts(2)
             .gate(|race| match (gate(race), race.cause) {
                 (planned, Cause::Delay) => {
@@ -190,7 +192,8 @@ fn gate_lets_a_hedge_start_if_and_only_if_another_endpoint_has_room() {
                 pending::<()>()
             })
         };
-        let race = Race::from_fn_with(clock.timer(), 40 * MS, attempt)
+        let race = Race::at(clock.timer())
+            .from_fn(40 * MS, attempt)
             .max_attempts(2)
             .gate(targets.gate())
             .deadline(60 * MS);

@@ -201,7 +201,8 @@ impl HappyEyeballs {
             }
         };
         let dials = Dials::new(resolution.clone(), timer.clone(), dial);
-        let mut race = Race::from_source(timer.clone(), self.attempt_delay, dials)
+        let mut race = Race::at(timer.clone())
+            .from_source(self.attempt_delay, dials)
             .on_failure(OnFailure::Any)
             .max_in_flight(self.max_in_flight);
         if let Some(timeout) = self.attempt_timeout {

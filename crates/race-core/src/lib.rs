@@ -19,7 +19,7 @@
 //!         Ok::<_, std::io::Error>(format!("the file, from {server}"))
 //!     }
 //! };
-//! let race = Race::new_with(clock.timer(), ms(50), ask, ["one", "two", "three"]);
+//! let race = Race::at(clock.timer()).new(ms(50), ask, ["one", "two", "three"]);
 //! let won = clock.run(race.first_ok())??;
 //! assert_eq!((won.index, won.output.as_str()), (1, "the file, from two"));
 //! assert_eq!(won.elapsed, ms(70));
@@ -122,7 +122,7 @@ pub use outcome::{
     Decision, Failed, Failure, First, GenericRaceError, InlineFailures, InlineRaceError, Verdict,
     Won,
 };
-pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement};
+pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement, RaceAt};
 
 #[doc(hidden)]
 pub use {attempts::AttemptSet, policy::Hook, time::div_rem};

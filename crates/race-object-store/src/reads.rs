@@ -27,7 +27,8 @@ where
     {
         let options = &self.options;
         let delay = self.delays.delay(class);
-        let mut race = Race::from_fn_with(self.timer.clone(), delay, attempt)
+        let mut race = Race::at(self.timer.clone())
+            .from_fn(delay, attempt)
             .max_attempts(options.max_attempts)
             .on_failure(options.on_failure)
             .catch_up(options.catch_up)

@@ -76,7 +76,7 @@ where
             };
             reply.holding(lease)
         };
-        let race = Race::from_fn_with(request.timer(), self.policy.clone(), attempt);
+        let race = Race::at(request.timer()).from_fn(self.policy.clone(), attempt);
         race.max_attempts(self.attempts).first().await;
     }
 }

@@ -1,6 +1,6 @@
 use core::{cell::Cell, fmt::Debug, future::poll_fn, pin::pin, task::Poll, time::Duration};
 
-use race_core::{Moment, Timer};
+use race_core::{Inline, Moment, RaceAt, Timer};
 
 use crate::{
     ClockKind, Target,
@@ -46,9 +46,14 @@ impl<'t, X: Target> Check<'t, X> {
         self.target.sleep(ms(millis))
     }
 
+    /// Begins a race with room for four.
+    pub(crate) fn inline_race(&self) -> RaceAt<Inline<4>, X::Timer> {
+        race_core::InlineRace::at(self.timer())
+    }
+
     /// Creates a race with room for four, and this delay in milliseconds.
     pub(crate) fn race<'a>(&'a self, delay: u64, list: &'a [Candidate]) -> InlineRace<'a, X> {
-        InlineRace::of_with(self.timer(), ms(delay), self.candidates(list))
+        self.inline_race().of(ms(delay), self.candidates(list))
     }
 
     pub(crate) fn candidates<'a>(&'a self, list: &'a [Candidate]) -> Candidates<'a, X> {

@@ -84,7 +84,7 @@ async fn attempts_may_wait_for_the_timer_of_the_race<X: Target>(check: &Check<'_
         let deadline = timer.now() + ms(if index == 1 { 20 } else { 3_600_000 });
         poll_fn(move |cx| Pin::new(&mut timer).poll_until(deadline, cx))
     };
-    let race = race_core::InlineRace::<4, _, _>::from_fn_with(check.timer(), ms(50), run);
+    let race = race_core::InlineRace::<4, _, _>::at(check.timer()).from_fn(ms(50), run);
     let won = race.max_attempts(2).first().await;
     check.won(winner(won), 1, 70);
 }

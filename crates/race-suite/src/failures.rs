@@ -108,8 +108,7 @@ async fn minimum_gap_limits_a_series_of_failures<X: Target>(check: &Check<'_, X>
 async fn backoff_pauses_after_each_failure<X: Target>(check: &Check<'_, X>) {
     let list = [fails(5), fails(5), ok(5)];
     let backoff = Backoff::new(ms(20));
-    let race: InlineRace<'_, X, _> =
-        InlineRace::of_with(check.timer(), backoff, check.candidates(&list));
+    let race: InlineRace<'_, X, _> = check.inline_race().of(backoff, check.candidates(&list));
     check.won(success(race.first_ok().await), 2, 75);
     check.starts_at(&[0, 25, 70]);
 }

@@ -41,7 +41,7 @@ async fn max_in_flight_is_kept<X: Target>(check: &Check<'_, X>) {
 async fn max_attempts_is_kept<X: Target>(check: &Check<'_, X>) {
     let list = [ok(5)];
     let attempts = check.candidates(&list).endless();
-    let race: InlineRace<'_, X> = InlineRace::of_with(check.timer(), ms(10), attempts);
+    let race: InlineRace<'_, X> = check.inline_race().of(ms(10), attempts);
     let mut race = pin!(race.max_attempts(3));
     while race.as_mut().next().await.is_some() {}
     check.same("attempts", check.started(), 3);

@@ -22,7 +22,7 @@ pub(crate) async fn run<X: Target>(suite: &mut Suite<'_, X>) {
 }
 
 fn race<'a, X: Target>(check: &'a Check<'a, X>, delay: u64, list: &'a [Candidate]) -> Race<'a, X> {
-    Race::of_with(check.timer(), ms(delay), check.candidates(list))
+    GenericRace::at(check.timer()).of(ms(delay), check.candidates(list))
 }
 
 async fn one_waker_race_is_staggered<X: Target>(check: &Check<'_, X>) {

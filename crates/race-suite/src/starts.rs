@@ -59,7 +59,7 @@ async fn zero_delay_starts_all_at_once<X: Target>(check: &Check<'_, X>) {
 async fn zero_delay_over_an_endless_source_ends_each_poll<X: Target>(check: &Check<'_, X>) {
     let list = [HANGS];
     let attempts = check.candidates(&list).endless();
-    let mut race = pin!(InlineRace::of_with(check.timer(), ms(0), attempts));
+    let mut race = pin!(check.inline_race().of(ms(0), attempts));
     for _ in 0..10 {
         let polled = poll_once(race.as_mut().next()).await;
         check.holds(polled.is_pending(), "nothing has finished");
@@ -70,7 +70,9 @@ async fn zero_delay_over_an_endless_source_ends_each_poll<X: Target>(check: &Che
 
 async fn huge_delay_never_passes<X: Target>(check: &Check<'_, X>) {
     let list = [ok(20), ok(0)];
-    let race = InlineRace::of_with(check.timer(), Duration::MAX, check.candidates(&list));
+    let race = check
+        .inline_race()
+        .of(Duration::MAX, check.candidates(&list));
     let race = race
         .attempt_timeout(Duration::MAX)
         .deadline(Duration::MAX)
@@ -82,8 +84,7 @@ async fn huge_delay_never_passes<X: Target>(check: &Check<'_, X>) {
 async fn steps_are_followed<X: Target>(check: &Check<'_, X>) {
     let list = [HANGS, HANGS, HANGS, ok(0)];
     let steps = Steps::new([ms(10), ms(30)]);
-    let race: InlineRace<'_, X, _> =
-        InlineRace::of_with(check.timer(), steps, check.candidates(&list));
+    let race: InlineRace<'_, X, _> = check.inline_race().of(steps, check.candidates(&list));
     check.won(winner(race.first().await), 3, 70);
     check.starts_at(&[0, 10, 40, 70]);
 }
@@ -91,8 +92,7 @@ async fn steps_are_followed<X: Target>(check: &Check<'_, X>) {
 async fn growing_delay_doubles<X: Target>(check: &Check<'_, X>) {
     let list = [HANGS, HANGS, HANGS, ok(0)];
     let delay = GrowingDelay::new(ms(10));
-    let race: InlineRace<'_, X, _> =
-        InlineRace::of_with(check.timer(), delay, check.candidates(&list));
+    let race: InlineRace<'_, X, _> = check.inline_race().of(delay, check.candidates(&list));
     check.won(winner(race.first().await), 3, 70);
     check.starts_at(&[0, 10, 30, 70]);
 }
@@ -100,8 +100,7 @@ async fn growing_delay_doubles<X: Target>(check: &Check<'_, X>) {
 async fn closure_decides_the_delay<X: Target>(check: &Check<'_, X>) {
     let list = [ok(100), HANGS, ok(0)];
     let delay = |index: usize| (index < 2).then_some(ms(30));
-    let race: InlineRace<'_, X, _> =
-        InlineRace::of_with(check.timer(), delay, check.candidates(&list));
+    let race: InlineRace<'_, X, _> = check.inline_race().of(delay, check.candidates(&list));
     check.won(winner(race.first().await), 0, 100);
     check.starts_at(&[0, 30]);
     check.same("attempts", check.started(), 2);

@@ -79,7 +79,8 @@ impl<B, T, D, R, O> Hedge<B, T, D, R, O> {
             observer,
             options,
         } = &self.layer;
-        let mut race = GenericRace::from_source(timer.clone(), delay.clone(), requests)
+        let mut race = GenericRace::at(timer.clone())
+            .from_source(delay.clone(), requests)
             .on_failure(options.on_failure)
             .catch_up(options.catch_up)
             .min_gap(options.min_gap);

@@ -51,9 +51,9 @@
 //! | a browser, a worker, Node | `web` | `race::web::Race`; with `std` also [`Race`] | `WebTimer`, 1 ms | `wasm32-unknown-unknown` |
 //! | embassy | `embassy` | `race::embassy::Race` | `EmbassyTimer`, a tick | any, `no_std` |
 //! | embassy, without an allocator | none, of the crate `race-embassy` | `race_embassy::InlineRace::<4, _>`; as a stream, pinned | `EmbassyTimer`, a tick | any, `no_std` |
-//! | bare metal, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std`; without compare-and-swap, with the feature `portable-atomic` |
-//! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`; as a stream, pinned | your [`Timer`] | any, `no_std`, also without compare-and-swap |
-//! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
+//! | bare metal, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::at(timer).of(..)` | your [`Timer`] | any, `no_std`; without compare-and-swap, with the feature `portable-atomic` |
+//! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::at(timer).of(..)`; as a stream, pinned | your [`Timer`] | any, `no_std`, also without compare-and-swap |
+//! | a test | `test-util` | [`race::core::Race`](core::Race)`::at(clock.timer()).of(..)` | `VirtualClock`, exact; takes no time | any with `std` |
 //!
 //! On `wasm32-unknown-unknown` no thread can be started, so `std` needs `web` there: [`Race`] is
 //! then `race::web::Race`, and the module `thread` does not exist. `std` without `web` does not
@@ -157,8 +157,8 @@ pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
     Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GenericRaceError,
     GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoPolicy, Moment, Next,
-    NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError, RaceError, RaceState,
-    Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome, source,
+    NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError, RaceAt, RaceError,
+    RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

@@ -114,7 +114,7 @@ fn inline_race_rotates_the_starting_slot() {
     run(async {
         let attempts = (0..2).map(|index| uses([usize::MAX, 300][index], Rc::default()));
         let timer = race::tokio::TokioTimer::new();
-        let race = race::InlineRace::<2, _, _>::of_with(timer, std::time::Duration::ZERO, attempts);
+        let race = race::InlineRace::<2, _, _>::at(timer).of(std::time::Duration::ZERO, attempts);
         let mut first = std::pin::pin!(race.first());
         let mut polls = 0;
         let won = std::future::poll_fn(|cx| {

@@ -36,6 +36,6 @@ pub async fn on_the_heap() {
 }
 
 pub async fn with_own_wakers() {
-    let race = race_core::Race::of_with(EmbassyTimer::new(), DELAY, attempts());
+    let race = race_core::Race::at(EmbassyTimer::new()).of(DELAY, attempts());
     second_wins("race_core::Race", race.first().await);
 }

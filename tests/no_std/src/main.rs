@@ -84,7 +84,7 @@ fn inline() -> bool {
     let ticks = Cell::new(0);
     let attempts = attempts(&ticks);
     second_wins(
-        InlineRace::<2, _, _>::of_with(Ticks(&ticks), DELAY, attempts).first(),
+        InlineRace::<2, _, _>::at(Ticks(&ticks)).of(DELAY, attempts).first(),
         &ticks,
     )
 }
@@ -97,7 +97,7 @@ fn failures_inline() -> bool {
         attempt.await;
         Err::<(), _>(index)
     });
-    let race = InlineRace::<1, _, _>::of_with(Ticks(&ticks), DELAY, attempts)
+    let race = InlineRace::<1, _, _>::at(Ticks(&ticks)).of(DELAY, attempts)
         .attempt_timeout(Duration::from_nanos(90))
         .deadline(Duration::from_nanos(500));
     let Err(error) = run(race.first_ok(), &ticks) else {
@@ -119,7 +119,7 @@ fn on_the_heap() -> bool {
     let ticks = Cell::new(0);
     let attempts = attempts(&ticks);
     second_wins(
-        race_core::Race::of_with(Ticks(&ticks), DELAY, attempts).first(),
+        race_core::Race::at(Ticks(&ticks)).of(DELAY, attempts).first(),
         &ticks,
     )
 }

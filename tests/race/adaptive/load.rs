@@ -26,7 +26,7 @@ fn extra_load<D: IntoPolicy<VirtualTimer>>(
             let seconds = latency(&mut rng) / 1_000.0;
             clock.sleep(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
         };
-        let race = Race::new_with(clock.timer(), policy(), attempt, 0..2);
+        let race = Race::at(clock.timer()).new(policy(), attempt, 0..2);
         clock.run(race.observer(observer.clone()).first()).unwrap();
     }
     100.0 * (starts - requests) as f64 / requests as f64

@@ -27,7 +27,8 @@ fn race(clock: &VirtualClock, adaptive: &Adaptive, attempts: &[(u64, Outcome)]) 
             outcome
         }
     };
-    let race = Race::new_with(clock.timer(), adaptive, run, attempts.iter().copied())
+    let race = Race::at(clock.timer())
+        .new(adaptive, run, attempts.iter().copied())
         .on_failure(OnFailure::Wait);
     let outcome = match clock.run(race.first_by(|outcome: &Outcome| match outcome {
         Ok(_) => Verdict::Accept,
@@ -170,7 +171,8 @@ fn finagle_n4_original_that_is_not_cancelled_is_recorded_when_it_finishes() {
         }
     });
     let seen = Cell::new(None);
-    let race = Race::of_with(clock.timer(), adaptive.timed_by(clock.clone()), attempts)
+    let race = Race::at(clock.timer())
+        .of(adaptive.timed_by(clock.clone()), attempts)
         .on_event(|event: Event| seen.set(Some(event)));
     let (answer, mut losers) = clock.run(race.first_ok().keep_race()).unwrap();
     assert_eq!(answer.unwrap().elapsed, delay + ms(1_000));
@@ -227,7 +229,7 @@ fn failure_starts_next_attempt_during_warm_up() {
             outcome as Outcome
         }
     });
-    let race = Race::of_with(clock.timer(), adaptive.clone(), attempts);
+    let race = Race::at(clock.timer()).of(adaptive.clone(), attempts);
     let won = clock.run(race.first_ok()).unwrap().unwrap();
     assert_eq!((won.output, won.elapsed), ("fine", ms(12)));
     assert_eq!((adaptive.samples(), adaptive.delay()), (1, None));
@@ -238,7 +240,7 @@ fn timed_out_and_cancelled_attempts_count_as_longer_than_they_ran() {
     let clock = VirtualClock::new();
     let adaptive = Adaptive::quantile(0.5).warm_up(1);
     let never = || std::future::pending::<Outcome>();
-    let race = || Race::of_with(clock.timer(), &adaptive, [never()]);
+    let race = || Race::at(clock.timer()).of(&adaptive, [never()]);
     let error = clock.run(race().attempt_timeout(ms(30)).first_ok());
     assert_eq!(error.unwrap().unwrap_err().failed().len(), 1);
     assert_eq!(adaptive.samples(), 1);

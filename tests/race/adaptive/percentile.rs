@@ -33,7 +33,7 @@ fn run(adaptive: &Adaptive, races: usize, mut draw: impl FnMut(&mut Rng) -> [f64
             let seconds = millis[*index] / 1_000.0;
             clock.sleep(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
         };
-        let race = Race::new_with(clock.timer(), adaptive, attempt, 0..2);
+        let race = Race::at(clock.timer()).new(adaptive, attempt, 0..2);
         let won = clock.run(race.first()).unwrap().unwrap();
         took.push(won.elapsed);
     }

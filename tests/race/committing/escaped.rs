@@ -11,7 +11,7 @@ fn handle_that_outlives_its_race_commits_nothing() {
     let scenario = Scenario::new();
     for wins in [true, false] {
         let handles = RefCell::new(vec![]);
-        let run = |handle: AttemptHandle| {
+        let run = |_: &usize, handle: AttemptHandle| {
             let index = handle.index();
             handles.borrow_mut().push(handle);
             let clock = scenario.clock.clone();
@@ -22,7 +22,7 @@ fn handle_that_outlives_its_race_commits_nothing() {
                 clock.sleep(ms(10)).await;
             }
         };
-        let race = Race::committing_fn_with(scenario.clock.timer(), ms(0), run).max_attempts(2);
+        let race = Race::at(scenario.clock.timer()).committing(ms(0), run, 0..2);
         let won = scenario.run(race.deadline(ms(50)).first());
         assert_eq!(won.is_some(), wins);
         let mut handles = handles.into_inner();
@@ -38,7 +38,7 @@ fn handle_that_outlives_its_race_commits_nothing() {
 fn commit_after_the_attempts_were_polled_is_heard_in_the_next_poll() {
     let scenario = Scenario::new();
     let first = RefCell::new(None);
-    let run = |handle: AttemptHandle| {
+    let run = |_: &usize, handle: AttemptHandle| {
         *first.borrow_mut() = Some(handle);
         let clock = scenario.clock.clone();
         async move {
@@ -56,7 +56,7 @@ fn commit_after_the_attempts_were_polled_is_heard_in_the_next_poll() {
         );
         Permit::Stop
     };
-    let race = Race::committing_fn_with(scenario.clock.timer(), ms(50), run);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..);
     let race = race.gate(gate).on_event(scenario.record());
     scenario.run(race.first_ok()).unwrap();
     assert_eq!(scenario.all(EventKind::Committed), [(0, 50)]);

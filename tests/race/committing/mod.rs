@@ -55,7 +55,7 @@ fn race(
         };
         attempt.boxed_local()
     };
-    Race::committing_with(scenario.clock.timer(), ms(delay), run, plans)
+    Race::at(scenario.clock.timer()).committing(ms(delay), run, plans)
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn attempt_that_never_commits_races_as_ever() {
     let scenario = Scenario::new();
     let clock = scenario.clock.clone();
     let run = |&millis: &u64, _: AttemptHandle| clock.sleep(ms(millis));
-    let race = Race::committing_with(scenario.clock.timer(), ms(50), run, [100, 20]);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, [100, 20]);
     let won = scenario.run(race.first()).unwrap();
     assert_eq!((won.index, won.elapsed), (1, ms(70)));
 }
@@ -100,7 +100,7 @@ fn code_after_a_commit_runs_in_one_attempt() {
             clock.sleep(ms(10)).await;
         }
     };
-    let race = Race::committing_with(scenario.clock.timer(), ms(0), run, 0..5);
+    let race = Race::at(scenario.clock.timer()).committing(ms(0), run, 0..5);
     let won = scenario.run(race.first()).unwrap();
     assert_eq!((won.index, reached.get()), (0, 1));
     assert_eq!(*dropped.borrow(), [1, 2, 3, 4, 0]);
@@ -128,7 +128,7 @@ fn output_that_is_ready_in_the_poll_of_the_commit_is_dropped() {
             commits
         }
     };
-    let race = Race::committing_with(scenario.clock.timer(), ms(0), run, [true, false]);
+    let race = Race::at(scenario.clock.timer()).committing(ms(0), run, [true, false]);
     let race = race.on_event(scenario.record());
     assert!(scenario.run(race.first()).unwrap().output);
     assert_eq!(scenario.all(EventKind::Cancelled), [(1, 10)]);
@@ -138,7 +138,7 @@ fn output_that_is_ready_in_the_poll_of_the_commit_is_dropped() {
 #[test]
 fn output_that_is_ready_in_the_poll_of_a_start_that_commits_is_dropped() {
     let scenario = Scenario::new();
-    let run = |mut handle: AttemptHandle| {
+    let run = |_: &usize, mut handle: AttemptHandle| {
         let clock = scenario.clock.clone();
         async move {
             if handle.index() == 0 {
@@ -150,7 +150,7 @@ fn output_that_is_ready_in_the_poll_of_a_start_that_commits_is_dropped() {
             1
         }
     };
-    let race = Race::committing_fn_with(scenario.clock.timer(), ms(0), run).max_attempts(2);
+    let race = Race::at(scenario.clock.timer()).committing(ms(0), run, 0..2);
     let mut race = race.on_event(scenario.record());
     let outputs = scenario.run(async {
         let mut outputs = vec![];
@@ -260,7 +260,7 @@ fn attempt_that_a_quorum_accepts_counts_as_one_that_committed() {
     };
     // The first commits, the second is accepted: both places are taken before the others end.
     let plans = [(Some(10), 200), (None, 20), (None, 30), (Some(25), 40)];
-    let race = Race::committing_with(scenario.clock.timer(), ms(0), run, plans);
+    let race = Race::at(scenario.clock.timer()).committing(ms(0), run, plans);
     let race = race.on_event(scenario.record());
     let won = scenario.run(race.quorum(2)).unwrap();
     assert_eq!([won[0].index, won[1].index], [1, 0]);
@@ -301,7 +301,7 @@ fn kept_losers_run_on_unless_they_try_to_commit() {
         (None, 300),
         (Some(200), 0),
     ];
-    let race = Race::committing_with(scenario.clock.timer(), ms(0), run, plans);
+    let race = Race::at(scenario.clock.timer()).committing(ms(0), run, plans);
     let race = race.on_event(scenario.record());
     let late = scenario.run(async {
         let (answer, mut losers) = race.first_ok().keep_race().await;
@@ -367,22 +367,6 @@ fn running_attempts_are_no_certain_completions() {
 }
 
 #[test]
-fn race_can_be_made_of_a_function_of_the_handle() {
-    let scenario = Scenario::new();
-    let run = |mut handle: AttemptHandle| {
-        let sleep = scenario.clock.sleep(ms([100, 20][handle.index()]));
-        async move {
-            sleep.await;
-            handle.commit().await;
-            handle.index()
-        }
-    };
-    let race = Race::committing_fn_with(scenario.clock.timer(), ms(50), run).max_attempts(2);
-    let won = scenario.run(race.first()).unwrap();
-    assert_eq!((won.arg, won.index, won.output), (1, 1, 1));
-}
-
-#[test]
 fn candidate_of_a_decided_race_is_dropped_with_it() {
     let scenario = Scenario::new();
     let drawn = Rc::new(());
@@ -396,7 +380,7 @@ fn candidate_of_a_decided_race_is_dropped_with_it() {
             Rc::strong_count(&arg)
         }
     };
-    let race = Race::committing_with(scenario.clock.timer(), ms(50), run, args);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, args);
     let won = scenario.run(race.first()).unwrap();
     // The first attempt, its argument, this test, and one that was not drawn yet.
     assert_eq!(won.output, 4);

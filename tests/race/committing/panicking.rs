@@ -59,7 +59,7 @@ fn losers_are_removed_after_one_panicked_in_its_drop() {
         }
     };
     let plans = [(90, true), (10, false), (95, false)];
-    let race = Race::committing_with(scenario.clock.timer(), ms(0), run, plans);
+    let race = Race::at(scenario.clock.timer()).committing(ms(0), run, plans);
     let race = race.on_event(scenario.record());
     let (won, panics) = run_through_panics(&scenario, Box::pin(race.first_ok()));
     assert_eq!((won.unwrap().index, panics), (1, 1));
@@ -82,7 +82,7 @@ fn panic_after_a_commit_leaves_no_winner() {
         }
     };
     let timer: VirtualTimer = scenario.clock.timer();
-    let race = Race::committing_with(timer, ms(0), run, [true, false]);
+    let race = Race::at(timer).committing(ms(0), run, [true, false]);
     let (ended, panics) = run_through_panics(&scenario, Box::pin(race.first_ok()));
     assert!(matches!(ended, Err(RaceError::AllFailed { failed, .. }) if failed.is_empty()));
     assert_eq!(panics, 1);
@@ -92,7 +92,7 @@ fn panic_after_a_commit_leaves_no_winner() {
 fn function_that_panicked_leaves_the_handle_of_the_next_attempt_right() {
     let scenario = Scenario::new();
     let mut calls = 0;
-    let run = |mut handle: race::AttemptHandle| {
+    let run = |_: &usize, mut handle: race::AttemptHandle| {
         calls += 1;
         assert_ne!(calls, 2, "the function");
         let clock = scenario.clock.clone();
@@ -104,16 +104,16 @@ fn function_that_panicked_leaves_the_handle_of_the_next_attempt_right() {
             Ok::<_, &str>(handle.index())
         }
     };
-    let race = Race::committing_fn_with(scenario.clock.timer(), ms(50), run);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..);
     let (won, panics) = run_through_panics(&scenario, Box::pin(race.first_ok()));
     let won = won.unwrap();
-    assert_eq!((won.index, won.arg, won.output, panics), (1, 1, 1, 1));
+    assert_eq!((won.index, won.arg, won.output, panics), (1, 2, 1, 1));
 }
 
 #[test]
 fn hold_of_an_attempt_that_panicked_holds_nothing() {
     let scenario = Scenario::new();
-    let run = |handle: race::AttemptHandle| {
+    let run = |_: &usize, handle: race::AttemptHandle| {
         let clock = scenario.clock.clone();
         async move {
             if handle.index() == 0 {
@@ -124,7 +124,7 @@ fn hold_of_an_attempt_that_panicked_holds_nothing() {
             clock.sleep(ms(5)).await;
         }
     };
-    let race = Race::committing_fn_with(scenario.clock.timer(), ms(10), run).max_attempts(2);
+    let race = Race::at(scenario.clock.timer()).committing(ms(10), run, 0..2);
     let (won, panics) = run_through_panics(&scenario, Box::pin(race.first()));
     assert_eq!((won.map(|won| won.index), panics), (Some(1), 1));
     assert_eq!(scenario.millis(), 15);
@@ -134,7 +134,7 @@ fn hold_of_an_attempt_that_panicked_holds_nothing() {
 fn commit_in_a_function_that_panics_then_commits_nothing() {
     let scenario = Scenario::new();
     let mut calls = 0;
-    let run = |mut handle: race::AttemptHandle| {
+    let run = |_: &usize, mut handle: race::AttemptHandle| {
         calls += 1;
         if calls == 2 {
             assert!(handle.try_commit());
@@ -147,7 +147,7 @@ fn commit_in_a_function_that_panics_then_commits_nothing() {
             Ok::<_, &str>(())
         }
     };
-    let race = Race::committing_fn_with(scenario.clock.timer(), ms(10), run).max_attempts(2);
+    let race = Race::at(scenario.clock.timer()).committing(ms(10), run, 0..2);
     let (won, panics) = run_through_panics(&scenario, Box::pin(race.first_ok()));
     assert_eq!((won.unwrap().index, panics), (0, 1));
 }

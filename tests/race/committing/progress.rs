@@ -19,7 +19,7 @@ fn progress_counts_the_delay_anew() {
             clock.sleep(ms(500)).await;
         }
     };
-    let race = Race::committing_with(scenario.clock.timer(), ms(50), run, 0..3);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..3);
     let race = race.on_event(scenario.record());
     scenario.run(race.first()).unwrap();
     assert_eq!(scenario.starts(), [0, 120, 170]);
@@ -41,7 +41,7 @@ fn progress_does_not_put_off_a_start_after_a_failure() {
             }
         }
     };
-    let race = Race::committing_with(scenario.clock.timer(), ms(50), run, 0..3);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..3);
     let race = race.on_event(scenario.record());
     scenario.run(race.first_ok()).unwrap();
     assert_eq!(scenario.starts(), [0, 40]);
@@ -82,7 +82,7 @@ fn held(
 fn held_start_happens_at_its_release_or_at_its_time() {
     for (release, start) in [(30, 50), (50, 50), (90, 90), (200, 200)] {
         let (scenario, run) = held(release, 400, Ok(0));
-        let race = Race::committing_with(scenario.clock.timer(), ms(50), run, 0..2);
+        let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..2);
         let race = race.on_event(scenario.record());
         scenario.run(race.first_ok()).unwrap();
         assert_eq!(scenario.starts(), [0, start]);
@@ -93,14 +93,14 @@ fn held_start_happens_at_its_release_or_at_its_time() {
 fn hold_ends_with_its_attempt() {
     for on_failure in [OnFailure::Any, OnFailure::Wait] {
         let (scenario, run) = held(100, 100, Err("failed"));
-        let race = Race::committing_with(scenario.clock.timer(), ms(50), run, 0..2);
+        let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..2);
         let race = race.on_failure(on_failure).on_event(scenario.record());
         scenario.run(race.first_ok()).unwrap();
         assert_eq!(scenario.starts(), [0, 100]);
     }
     // It is cancelled while it holds.
     let (scenario, run) = held(100, 100, Ok(0));
-    let race = Race::committing_with(scenario.clock.timer(), ms(50), run, 0..2);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..2);
     let race = race.attempt_timeout(ms(70)).on_event(scenario.record());
     assert!(scenario.run(race.first()).is_none());
     assert_eq!(scenario.starts(), [0, 70]);
@@ -117,7 +117,7 @@ fn hold_kept_after_its_attempt_holds_nothing() {
         }
         scenario.clock.sleep(ms(80))
     };
-    let race = Race::committing_with(scenario.clock.timer(), ms(50), run, 0..2);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..2);
     let mut race = race.on_event(scenario.record());
     scenario.run(async {
         assert!(race.next().await.is_some());
@@ -143,7 +143,7 @@ fn failure_starts_the_next_attempt_beside_a_hold() {
             Ok(())
         }
     };
-    let race = Race::committing_with(scenario.clock.timer(), ms(50), run, 0..5);
+    let race = Race::at(scenario.clock.timer()).committing(ms(50), run, 0..5);
     let race = race.on_failure(OnFailure::Any).on_event(scenario.record());
     assert_eq!(scenario.run(race.first_ok()).unwrap().elapsed, ms(300));
     assert_eq!(scenario.starts(), [0, 50, 90], "no start by time after 60");

@@ -19,7 +19,7 @@ fn commit_on_another_thread_wakes_the_race() {
     }
     finished.append(&mut ends);
     let mut finished = finished.into_iter();
-    let run = |handle: AttemptHandle| {
+    let run = |_: &usize, handle: AttemptHandle| {
         let loses = (handle.index() == 0).then(|| sender.take()).flatten();
         to_thread.send(handle).unwrap();
         let end = finished.next().unwrap();
@@ -36,9 +36,7 @@ fn commit_on_another_thread_wakes_the_race() {
         assert!(block_on(dropped).is_err());
         finish.remove(1).send(()).unwrap();
     });
-    let race = Race::committing_fn(Duration::ZERO, run)
-        .max_attempts(2)
-        .deadline(LONG);
+    let race = Race::committing(Duration::ZERO, run, 0..2).deadline(LONG);
     assert_eq!(block_on(race.first_ok()).unwrap().index, 1);
     committer.join().unwrap();
 }
@@ -46,7 +44,7 @@ fn commit_on_another_thread_wakes_the_race() {
 #[test]
 fn release_on_another_thread_wakes_the_race() {
     let (to_thread, holds) = mpsc::channel();
-    let run = |handle: AttemptHandle| {
+    let run = |_: &usize, handle: AttemptHandle| {
         let index = handle.index();
         if index == 0 {
             to_thread.send(handle.hold()).unwrap();
@@ -63,7 +61,7 @@ fn release_on_another_thread_wakes_the_race() {
         thread::sleep(Duration::from_millis(50));
         drop(hold);
     });
-    let race = Race::committing_fn(Duration::from_millis(1), run).max_attempts(2);
+    let race = Race::committing(Duration::from_millis(1), run, 0..2);
     let won = block_on(race.first_ok()).unwrap();
     assert_eq!(won.index, 1);
     assert!(

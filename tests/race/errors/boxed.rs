@@ -82,7 +82,7 @@ fn source_of_boxed_error_is_the_last_error_though_a_later_attempt_timed_out() {
 fn boxed_quorum_error_has_the_last_error_as_its_source() {
     let clock = VirtualClock::new();
     let attempts = two_chained().map(|error| async { Err::<(), _>(error) });
-    let race = Race::of_with(clock.timer(), ms(50), attempts);
+    let race = Race::at(clock.timer()).of(ms(50), attempts);
     let error = clock.run(race.quorum(1)).unwrap().unwrap_err().boxed();
     assert_eq!(
         chain(&error),

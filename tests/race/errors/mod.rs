@@ -137,7 +137,7 @@ fn texts_of_quorum_errors() {
          gate"
     );
     let statuses = [200, 404, 200].map(|status| async move { status });
-    let race = Race::of_with(scenario.clock.timer(), ms(10), statuses);
+    let race = Race::at(scenario.clock.timer()).of(ms(10), statuses);
     assert_eq!(
         text!(race.quorum_by(2, |status| match status {
             200 => Verdict::Accept,
@@ -188,7 +188,7 @@ fn fails<E: 'static>(
     let attempts = errors
         .into_iter()
         .map(|error| async { Err::<(), E>(error) });
-    let race = Race::of_with(clock.timer(), ms(1), attempts);
+    let race = Race::at(clock.timer()).of(ms(1), attempts);
     clock
         .run(race.on_failure(OnFailure::Any).first_ok())
         .unwrap()
@@ -234,7 +234,7 @@ fn question_mark_converts_quorum_errors() {
     fn quorum() -> anyhow::Result<()> {
         let clock = VirtualClock::new();
         let attempts = [(); 2].map(|()| async { Err::<(), _>(anyhow::anyhow!("refused")) });
-        let race = Race::of_with(clock.timer(), ms(1), attempts);
+        let race = Race::at(clock.timer()).of(ms(1), attempts);
         clock.run(race.quorum(1))??;
         Ok(())
     }

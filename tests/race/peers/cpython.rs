@@ -32,12 +32,7 @@ fn race(delay: Option<Duration>, candidates: &[Candidate]) -> (Ended, usize, Dur
             outcome
         }
     };
-    let race = Race::new_with(
-        clock.timer(),
-        |_: usize| delay,
-        run,
-        candidates.iter().copied(),
-    );
+    let race = Race::at(clock.timer()).new(|_: usize| delay, run, candidates.iter().copied());
     let ended = clock.run(race.first_ok()).unwrap();
     (ended, started.get(), clock.elapsed())
 }
@@ -109,7 +104,7 @@ fn c7_multiple_winners() {
             Ok::<_, ()>(())
         }
     };
-    let race = Race::new_with(clock.timer(), ms(1), run, 0..4);
+    let race = Race::at(clock.timer()).new(ms(1), run, 0..4);
     let won = clock.run(race.first_ok()).unwrap().unwrap();
     assert_eq!((won.index, started.get()), (0, 4));
 }
@@ -126,7 +121,7 @@ fn c9_cancelled() {
     let clock = VirtualClock::new();
     let (sender, receiver) = oneshot::channel::<Result<(), ()>>();
     let attempt = async { receiver.await.unwrap_or(Err(())) };
-    let mut race = Box::pin(Race::of_with(clock.timer(), ms(1), [attempt]).first_ok());
+    let mut race = Box::pin(Race::at(clock.timer()).of(ms(1), [attempt]).first_ok());
     let waker = noop_waker();
     assert!(
         race.as_mut()
@@ -149,7 +144,7 @@ fn c10_ready_at_the_first_poll() {
     }
     let clock = VirtualClock::new();
     let attempts = [async { Ok::<_, ()>("at once") }];
-    let mut race = pin!(Race::of_with(clock.timer(), ms(1), attempts).first_ok());
+    let mut race = pin!(Race::at(clock.timer()).of(ms(1), attempts).first_ok());
     let waker = waker(std::sync::Arc::new(Unused));
     let polled = race.as_mut().poll(&mut Context::from_waker(&waker));
     assert!(matches!(polled, Poll::Ready(Ok(won)) if won.output == "at once"));

@@ -59,7 +59,9 @@ fn accepting(
             number
         }
     });
-    let race = Race::of_with(scenario.clock.timer(), ms(delay), attempts).max_attempts(max);
+    let race = Race::at(scenario.clock.timer())
+        .of(ms(delay), attempts)
+        .max_attempts(max);
     let first = race.first_by(|number| match *number == accepted {
         true => Verdict::Accept,
         false => Verdict::Retryable,

@@ -66,7 +66,7 @@ fn k4_outputs_of_losers_are_dropped_and_that_of_the_winner_is_not() {
             Ok::<_, ()>(resource)
         }
     });
-    let race = Race::of_with(scenario.clock.timer(), ms(0), attempts);
+    let race = Race::at(scenario.clock.timer()).of(ms(0), attempts);
     let won = scenario.run(race.first_ok()).unwrap();
     assert_eq!(dropped.get(), 0b110); // the second was ready, too
     drop(won);
@@ -85,7 +85,7 @@ fn k5_background_work_of_the_winner_continues() {
             Ok::<_, ()>(())
         }
     });
-    let race = Race::of_with(scenario.clock.timer(), ms(0), attempts);
+    let race = Race::at(scenario.clock.timer()).of(ms(0), attempts);
     scenario.run(race.first_ok()).unwrap();
     let mut background = background.take();
     assert_eq!(scenario.run(background.next()), Some(()));

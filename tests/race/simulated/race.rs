@@ -76,18 +76,18 @@ pub(super) fn run(plan: &Plan) -> Outcome {
             plan,
             &clock,
             &outcome,
-            Race::from_source(timer, policy, source),
+            Race::at(timer).from_source(policy, source),
         ),
         Set::OneWaker => {
-            let race = GenericRace::<OneWaker, _, _, _>::from_source(timer, policy, source);
+            let race = GenericRace::<OneWaker, _, _, _>::at(timer).from_source(policy, source);
             gate(plan, &clock, &outcome, race)
         }
         Set::InlineOne => {
-            let race = InlineRace::<1, _, _, _>::from_source(timer, policy, source);
+            let race = InlineRace::<1, _, _, _>::at(timer).from_source(policy, source);
             gate(plan, &clock, &outcome, race)
         }
         Set::InlineThree => {
-            let race = InlineRace::<3, _, _, _>::from_source(timer, policy, source);
+            let race = InlineRace::<3, _, _, _>::at(timer).from_source(policy, source);
             gate(plan, &clock, &outcome, race)
         }
     };

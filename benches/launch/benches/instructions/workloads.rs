@@ -45,11 +45,7 @@ pub(crate) const WORKLOADS: [Workload; 7] = [
     workload("the same in place", 190, |turns| {
         repeat(turns, || {
             let attempts = attempts([Ok(1), Ok(2), Ok(3)]);
-            let mut race = pin!(InlineRace::<3, _, _>::of_with(
-                TokioTimer::new(),
-                DELAY,
-                attempts
-            ));
+            let mut race = pin!(InlineRace::<3, _, _>::at(TokioTimer::new()).of(DELAY, attempts));
             assert!(poll_next(race.as_mut()).is_ready());
         });
     }),

@@ -72,7 +72,7 @@ fn ours() {
 }
 
 fn inline() {
-    let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), DELAY, attempts());
+    let race = InlineRace::<3, _, _>::at(TokioTimer::new()).of(DELAY, attempts());
     let mut race = pin!(race);
     assert!(matches!(once(race.as_mut().next()), Some((0, Ok(1)))));
 }

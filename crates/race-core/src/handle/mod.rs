@@ -21,10 +21,9 @@ use crate::sync::Arc;
 
 /// The handle of one attempt, by which it tells its race how far it is.
 ///
-/// The races made by [`committing`](crate::GenericRace::committing) and
-/// [`committing_fn`](crate::GenericRace::committing_fn) pass one to each attempt. An attempt that
-/// is *decided* before it is *finished*, such as a response whose headers have arrived and whose
-/// body follows, can
+/// A race made by [`committing`](crate::GenericRace::committing) passes one to each attempt. An
+/// attempt that is *decided* before it is *finished*, such as a response whose headers have arrived
+/// and whose body follows, can
 ///
 /// - report [`progress`](Self::progress): the delay before the next start counts anew;
 /// - [`hold`](Self::hold) the next start until further notice;
@@ -59,7 +58,7 @@ use crate::sync::Arc;
 ///         Ok::<_, std::io::Error>(body)
 ///     }
 /// };
-/// let race = Race::committing_with(clock.timer(), ms(50), ask, [(100, 10), (20, 500)]);
+/// let race = Race::at(clock.timer()).committing(ms(50), ask, [(100, 10), (20, 500)]);
 /// let won = clock.run(race.first_ok())??;
 /// assert_eq!((won.index, won.elapsed), (1, ms(50 + 20 + 500)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

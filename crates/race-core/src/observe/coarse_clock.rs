@@ -23,7 +23,7 @@ use crate::{Clock, Moment};
 /// static HEDGING: Counters = Counters::new();
 ///
 /// # let (timer, attempts) = (clock.timer(), [async { 7 }]);
-/// let race = Race::of_with(timer, Duration::from_millis(50), attempts)
+/// let race = Race::at(timer).of(Duration::from_millis(50), attempts)
 ///     .observer_with(CoarseClock::default(), &HEDGING);
 /// # clock.run(race.first()).unwrap().unwrap();
 /// # assert_eq!(HEDGING.counts().wins, 1);

@@ -31,7 +31,7 @@ const UNITS_PER_SECOND: u64 = match cfg!(target_pointer_width = "64") {
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let attempts = [100, 20].map(|latency| clock.sleep(ms(latency)));
-/// let race = Race::of_with(clock.timer(), ms(50), attempts).observer(&HEDGING);
+/// let race = Race::at(clock.timer()).of(ms(50), attempts).observer(&HEDGING);
 /// clock.run(race.first())?;
 ///
 /// let counts = HEDGING.counts();

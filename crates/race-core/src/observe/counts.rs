@@ -18,7 +18,7 @@ use core::{fmt, time::Duration};
 /// };
 /// let servers = [(200, Ok(1)), (10, Err("busy")), (100, Ok(3)), (200, Ok(4))];
 /// let counters = Counters::new();
-/// let race = Race::new_with(clock.timer(), ms(50), ask, servers).observer(&counters);
+/// let race = Race::at(clock.timer()).new(ms(50), ask, servers).observer(&counters);
 /// clock.run(race.first_ok())??;
 ///
 /// let counts = counters.counts();

@@ -25,7 +25,7 @@ use crate::{Clock, Event, EventKind, Moment, Observer};
 ///     guards.push(of_race.attempt(index));
 ///     clock.sleep(ms([100, 20][index]))
 /// };
-/// let race = Race::from_fn_with(clock.timer(), ms(50), attempt).observer(&of_race);
+/// let race = Race::at(clock.timer()).from_fn(ms(50), attempt).observer(&of_race);
 /// clock.run(race.max_attempts(2).first())?;
 /// assert_eq!(overrun.running(), 1);
 ///
@@ -57,7 +57,7 @@ use crate::{Clock, Event, EventKind, Moment, Observer};
 ///     let task = spawn(of_race.attempt(index).run(fetch(index)));
 ///     async move { task.join().await? }
 /// };
-/// let race = Race::from_fn_with(timer, delay, attempt).observer(&of_race);
+/// let race = Race::at(timer).from_fn(delay, attempt).observer(&of_race);
 /// # assert_eq!(clock.run(race.max_attempts(2).first_ok())?.unwrap().output, 0);
 /// # Ok::<(), race_core::Deadlock>(())
 /// ```

@@ -32,7 +32,7 @@ where
     /// #     let (sleep, is_up) = (clock.sleep(ms(5)), *server == "two");
     /// #     async move { sleep.await; if is_up { Ok(7) } else { Err("refused") } }
     /// # };
-    /// let race = Race::new_with(clock.timer(), ms(50), connect, ["one", "two", "three"]);
+    /// let race = Race::at(clock.timer()).new(ms(50), connect, ["one", "two", "three"]);
     /// let won = clock.run(race.first_ok())??;
     /// assert_eq!((won.arg, won.index, won.elapsed), ("two", 1, ms(10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -56,7 +56,7 @@ where
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [io::ErrorKind::PermissionDenied, io::ErrorKind::Other]
     /// #     .map(|kind| async move { Err::<(), _>(io::Error::from(kind)) });
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts);
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let fatal = race.first_ok_by(|error| match error.kind() {
     ///     io::ErrorKind::PermissionDenied => Verdict::Fatal,
     ///     _ => Verdict::Retryable,
@@ -85,7 +85,7 @@ where
     /// # use race_core::{Race, Verdict, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [503, 200].map(|status| async move { status });
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts);
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let won = clock.run(race.first_by(|status| match status {
     ///     200..300 => Verdict::Accept,
     ///     _ => Verdict::Retryable,

@@ -17,7 +17,7 @@ use super::{Failed, Failures};
 /// # let clock = VirtualClock::new();
 /// # let timer = clock.timer();
 /// let attempts = ["refused", "no route", "refused"].map(|error| async move { Err::<(), _>(error) });
-/// let race = InlineRace::<2, _, _>::of_with(timer, Duration::ZERO, attempts);
+/// let race = InlineRace::<2, _, _>::at(timer).of(Duration::ZERO, attempts);
 /// # clock.run(async {
 /// let error = race.first_ok().await.unwrap_err();
 /// assert_eq!(

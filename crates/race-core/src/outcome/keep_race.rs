@@ -54,7 +54,7 @@ impl<R, J, G, L> Decision<R, J, G, L> {
     /// #     let sleep = clock.sleep(ms(100 / number));
     /// #     async move { sleep.await; Ok::<_, std::io::Error>(number) }
     /// # };
-    /// # let race = Race::new_with(clock.timer(), ms(0), connect, [1, 2, 4]);
+    /// # let race = Race::at(clock.timer()).new(ms(0), connect, [1, 2, 4]);
     /// # let mut pool = Vec::new();
     /// # clock.run(async {
     /// let (answer, mut losers) = race.first_ok().keep_race().await;

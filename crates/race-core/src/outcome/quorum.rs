@@ -97,7 +97,7 @@ where
     /// # };
     /// // Two replicas at once, the third after 50 ms.
     /// let delays = Steps::new([0, 50].map(Duration::from_millis));
-    /// let race = Race::new_with(clock.timer(), delays, write, [9, 2, 4]);
+    /// let race = Race::at(clock.timer()).new(delays, write, [9, 2, 4]);
     /// let written = clock.run(race.quorum(2))??;
     /// assert_eq!([written[0].arg, written[1].arg], [2, 9]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -121,7 +121,7 @@ where
     /// # use race_core::{Race, Verdict, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [200, 503, 204].map(|status| async move { status });
-    /// let race = Race::of_with(clock.timer(), ms(0), attempts);
+    /// let race = Race::at(clock.timer()).of(ms(0), attempts);
     /// let accepted = clock.run(race.quorum_by(2, |status| match status {
     ///     200..300 => Verdict::Accept,
     ///     _ => Verdict::Retryable,

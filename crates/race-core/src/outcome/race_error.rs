@@ -23,7 +23,7 @@ pub type RaceError<A, E> = GenericRaceError<Vec<Failed<A, E>>>;
 /// # let timer = clock.timer();
 /// # clock.run(async {
 /// let attempts = ["refused", "no route"].map(|error| async move { Err::<(), _>(error) });
-/// let race = InlineRace::<2, _, _>::of_with(timer, Duration::ZERO, attempts);
+/// let race = InlineRace::<2, _, _>::at(timer).of(Duration::ZERO, attempts);
 /// let error: InlineRaceError<usize, &str, 2> = race.first_ok().await.unwrap_err();
 /// assert_eq!(error.failed().len(), 2);
 /// assert_eq!(error.into_last_error(), Some("no route"));
@@ -112,7 +112,7 @@ impl<L: Failures> GenericRaceError<L> {
     /// # use race_core::{Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = ["refused", "no route"].map(|error| async move { Err::<(), _>(error) });
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts);
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let error = clock.run(race.first_ok())?.unwrap_err();
     /// assert_eq!(error.into_last_error(), Some("no route"));
     /// # Ok::<(), race_core::Deadlock>(())
@@ -144,7 +144,7 @@ impl<L: Failures> GenericRaceError<L> {
     /// # use race_core::{Race, RaceError, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = ["a", "b"].map(|_| async { Err::<(), _>(io::Error::other("refused")) });
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts);
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let error = clock.run(race.first_ok())?.map_err(RaceError::boxed).unwrap_err();
     /// assert_eq!(error.to_string(), "all 2 attempts failed: #0: refused; #1 (the source)");
     /// assert_eq!(error.source().unwrap().to_string(), "refused");

@@ -27,7 +27,7 @@ use crate::{Cause, Policy};
 ///         if attempt < 3 { Err("busy") } else { Ok(attempt) }
 ///     }
 /// };
-/// let retries = Race::new_with(clock.timer(), Backoff::new(ms(100)).cap(ms(150)), ask, 0..);
+/// let retries = Race::at(clock.timer()).new(Backoff::new(ms(100)).cap(ms(150)), ask, 0..);
 /// let won = clock.run(retries.first_ok())??;
 /// assert_eq!(won.output, 3);
 /// assert_eq!(won.elapsed, ms(5 + 100 + 5 + 150 + 5 + 150 + 5));

@@ -28,7 +28,7 @@ where
     ///     async { Ok::<_, std::io::Error>(latency.await) }
     /// };
     /// let addresses = ["one.example", "two.dk"].map(String::from);
-    /// let race = Race::new_with(clock.timer(), ms(1), connect, addresses);
+    /// let race = Race::at(clock.timer()).new(ms(1), connect, addresses);
     /// let (answer, race) = clock.run(race.first_ok().keep_race())?;
     /// assert_eq!(answer?.arg, "two.dk");
     /// assert_eq!(race.into_args(), ["one.example"]);

@@ -1,6 +1,7 @@
 //! The race: the struct, its options, and the loop that polls it.
 
 mod admit;
+mod at;
 #[cfg(feature = "alloc")]
 mod committing;
 mod expiries;
@@ -29,6 +30,7 @@ use core::{fmt, pin::Pin, time::Duration};
 use pin_project_lite::pin_project;
 
 use crate::source::SourceTypes;
+pub use at::RaceAt;
 #[cfg(feature = "alloc")]
 pub use placement::{Heap, OneWaker};
 pub use placement::{Inline, Placement};
@@ -128,7 +130,7 @@ pin_project! {
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
-/// let race = Race::of_with(clock.timer(), ms(50), attempts);
+/// let race = Race::at(clock.timer()).of(ms(50), attempts);
 /// let won = clock.run(race.first())?.expect("there are three candidates");
 /// assert_eq!((won.index, won.elapsed), (1, ms(70)));
 /// # Ok::<(), race_core::Deadlock>(())
@@ -161,13 +163,14 @@ pub type Race<S, T, P = Duration, H = ()> = GenericRace<Heap, S, T, P, H>;
 /// # let timer = clock.timer();
 /// # clock.run(async {
 /// let attempts = [30, 20, 10].map(|number| async move { number });
-/// let mut race = pin!(InlineRace::<2, _, _>::of_with(timer, Duration::ZERO, attempts));
+/// let mut race = pin!(InlineRace::<2, _, _>::at(timer).of(Duration::ZERO, attempts));
 /// assert_eq!(race.as_mut().next().await, Some((0, 30)));
 /// # }).unwrap();
 /// ```
 ///
 /// It never allocates, with or without the feature `alloc`, which adds quorums and observers: these
-/// do. With a policy other than a `Duration`, add a `_` for it: `InlineRace::<2, _, _, _>`.
+/// do. On a default timer, that is without [`at`](GenericRace::at), a policy other than a `Duration`
+/// needs one `_` more: `InlineRace::<2, _, _, _>`.
 pub type InlineRace<const N: usize, S, T, P = Duration, H = ()> =
     GenericRace<Inline<N>, S, T, P, H>;
 

@@ -1,6 +1,8 @@
+//! The constructors of a race on the default timer of its alias.
+
 use futures_core::Stream;
 
-use super::{GenericRace, Placement, Schedule};
+use super::{GenericRace, Placement};
 use crate::{
     IntoPolicy, Policy, Timer,
     source::{Args, Arrivals, Of, Repeat, Source},
@@ -12,7 +14,7 @@ where
     K: Placement,
     I: Iterator<Item = F>,
     F: Future,
-    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else of_with(timer, ..)
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).of(..)
     P: Policy,
 {
     /// Races the futures of an iterator. `policy` is the delay between two starts, or another
@@ -29,7 +31,7 @@ where
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
     {
-        Self::of_with(T::default(), policy, attempts)
+        GenericRace::at(T::default()).of(policy, attempts)
     }
 }
 
@@ -39,7 +41,7 @@ where
     I: Iterator<Item = X>,
     R: FnMut(&X) -> F,
     F: Future,
-    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else new_with(timer, ..)
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).new(..)
     P: Policy,
 {
     /// Races `run(&arg)` for each argument, and returns the argument with the output. `policy` is
@@ -64,7 +66,7 @@ where
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
     {
-        Self::new_with(T::default(), policy, run, args)
+        GenericRace::at(T::default()).new(policy, run, args)
     }
 }
 
@@ -73,7 +75,7 @@ where
     K: Placement,
     R: FnMut(usize) -> F,
     F: Future,
-    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else from_fn_with(timer, ..)
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).from_fn(..)
     P: Policy,
 {
     /// Races `run(index)`, without end: limit it with `max_attempts` or a gate. `policy` is the
@@ -90,7 +92,7 @@ where
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
     {
-        Self::from_fn_with(T::default(), policy, run)
+        GenericRace::at(T::default()).from_fn(policy, run)
     }
 }
 
@@ -100,7 +102,7 @@ where
     I: Stream<Item = X> + Unpin,
     R: FnMut(&X) -> F,
     F: Future,
-    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else from_stream_with(timer, ..)
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).from_stream(..)
     P: Policy,
 {
     /// Races `run(&arg)` for each argument of a stream, for arguments that arrive over time.
@@ -120,122 +122,7 @@ where
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
     {
-        Self::from_stream_with(T::default(), policy, run, args)
-    }
-}
-
-impl<K, I, F, T, P, H> GenericRace<K, Of<I, F>, T, P, H>
-where
-    K: Placement,
-    I: Iterator<Item = F>,
-    F: Future,
-    T: Timer + Unpin,
-    P: Policy,
-{
-    /// Like [`of`](Self::of), on a timer of your own.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
-    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
-    /// let attempts = [100, 20].map(|latency| clock.sleep(ms(latency)));
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts);
-    /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(1));
-    /// # Ok::<(), race_core::Deadlock>(())
-    /// ```
-    #[inline]
-    pub fn of_with<D>(timer: T, policy: D, attempts: impl IntoIterator<IntoIter = I>) -> Self
-    where
-        D: IntoPolicy<T, Policy = P, Hooks = H>,
-    {
-        Self::from_source(timer, policy, Of::new(attempts.into_iter()))
-    }
-}
-
-impl<K, I, R, X, F, T, P, H> GenericRace<K, Args<I, R, X, F>, T, P, H>
-where
-    K: Placement,
-    I: Iterator<Item = X>,
-    R: FnMut(&X) -> F,
-    F: Future,
-    T: Timer + Unpin,
-    P: Policy,
-{
-    /// Like [`new`](Self::new), on a timer of your own.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
-    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
-    /// let run = |&latency: &u64| clock.sleep(ms(latency));
-    /// let race = Race::new_with(clock.timer(), ms(50), run, [100, 20]);
-    /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(20));
-    /// # Ok::<(), race_core::Deadlock>(())
-    /// ```
-    #[inline]
-    pub fn new_with<D>(timer: T, policy: D, run: R, args: impl IntoIterator<IntoIter = I>) -> Self
-    where
-        D: IntoPolicy<T, Policy = P, Hooks = H>,
-    {
-        Self::from_source(timer, policy, Args::new(args.into_iter(), run))
-    }
-}
-
-impl<K, R, F, T, P, H> GenericRace<K, Repeat<R, F>, T, P, H>
-where
-    K: Placement,
-    R: FnMut(usize) -> F,
-    F: Future,
-    T: Timer + Unpin,
-    P: Policy,
-{
-    /// Like [`from_fn`](Self::from_fn), on a timer of your own.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
-    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
-    /// let run = |index| clock.sleep(ms([100, 20][index % 2]));
-    /// let race = Race::from_fn_with(clock.timer(), ms(50), run).max_attempts(2);
-    /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(1));
-    /// # Ok::<(), race_core::Deadlock>(())
-    /// ```
-    #[inline]
-    pub fn from_fn_with<D>(timer: T, policy: D, run: R) -> Self
-    where
-        D: IntoPolicy<T, Policy = P, Hooks = H>,
-    {
-        Self::from_source(timer, policy, Repeat::new(run))
-    }
-}
-
-impl<K, I, R, X, F, T, P, H> GenericRace<K, Arrivals<I, R, X, F>, T, P, H>
-where
-    K: Placement,
-    I: Stream<Item = X> + Unpin,
-    R: FnMut(&X) -> F,
-    F: Future,
-    T: Timer + Unpin,
-    P: Policy,
-{
-    /// Like [`from_stream`](Self::from_stream), on a timer of your own.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
-    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
-    /// let arrivals = futures::stream::iter([100, 20]);
-    /// let run = |&latency: &u64| clock.sleep(ms(latency));
-    /// let race = Race::from_stream_with(clock.timer(), ms(50), run, arrivals);
-    /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(20));
-    /// # Ok::<(), race_core::Deadlock>(())
-    /// ```
-    #[inline]
-    pub fn from_stream_with<D>(timer: T, policy: D, run: R, args: I) -> Self
-    where
-        D: IntoPolicy<T, Policy = P, Hooks = H>,
-    {
-        Self::from_source(timer, policy, Arrivals::new(args, run))
+        GenericRace::at(T::default()).from_stream(policy, run, args)
     }
 }
 
@@ -243,7 +130,8 @@ impl<K, S, T, P, H> GenericRace<K, S, T, P, H>
 where
     K: Placement,
     S: Source,
-    T: Timer + Unpin,
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).from_source(..)
+    P: Policy,
 {
     /// Races the candidates of a [`Source`] of your own.
     ///
@@ -276,20 +164,15 @@ where
     /// }
     ///
     /// let source = Latest([100, 20].map(|latency| clock.sleep(ms(latency))).into());
-    /// let race = Race::from_source(clock.timer(), ms(50), source);
+    /// let race = Race::at(clock.timer()).from_source(ms(50), source);
     /// assert_eq!(clock.run(race.first())?.map(|won| won.elapsed), Some(ms(20)));
     /// # Ok::<(), race_core::Deadlock>(())
     /// ```
     #[inline]
-    pub fn from_source<D>(timer: T, policy: D, source: S) -> Self
+    pub fn from_source<D>(policy: D, source: S) -> Self
     where
-        P: Policy,
         D: IntoPolicy<T, Policy = P, Hooks = H>,
     {
-        let (policy, hooks) = policy.into_policy(&timer);
-        Self {
-            attempts: K::empty_set(),
-            schedule: Schedule::new(timer, policy, hooks, source),
-        }
+        GenericRace::at(T::default()).from_source(policy, source)
     }
 }

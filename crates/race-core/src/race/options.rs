@@ -20,7 +20,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # use race_core::{Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let fetch = |&page: &u64| clock.sleep(ms(page));
-    /// let mut pages = Race::new_with(clock.timer(), ms(0), fetch, 1..=100).max_in_flight(8);
+    /// let mut pages = Race::at(clock.timer()).new(ms(0), fetch, 1..=100).max_in_flight(8);
     /// # clock.run(async {
     /// while let Some((page, ())) = pages.next().await {
     ///     assert!(pages.len() < 8);
@@ -42,7 +42,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # use race_core::{Backoff, Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let ask = |_| async { Err::<(), _>("busy") };
-    /// let retries = Race::from_fn_with(clock.timer(), Backoff::new(ms(10)), ask).max_attempts(3);
+    /// let retries = Race::at(clock.timer()).from_fn(Backoff::new(ms(10)), ask).max_attempts(3);
     /// let error = clock.run(retries.first_ok())?.unwrap_err();
     /// assert_eq!(error.failed().len(), 3);
     /// # Ok::<(), race_core::Deadlock>(())
@@ -62,7 +62,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # use race_core::{CatchUp, Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [5, 6, 7].map(|latency| clock.sleep(ms(latency)));
-    /// let mut race = Race::of_with(clock.timer(), ms(10), attempts).catch_up(CatchUp::Burst);
+    /// let mut race = Race::at(clock.timer()).of(ms(10), attempts).catch_up(CatchUp::Burst);
     /// # clock.run(async {
     /// race.next().await;
     /// clock.advance(ms(60)); // the race is not polled in the meantime
@@ -88,7 +88,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # use race_core::{OnFailure, Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [Err("refused"), Ok(7)].map(|answer| async move { answer });
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts).on_failure(OnFailure::Wait);
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts).on_failure(OnFailure::Wait);
     /// let won = clock.run(race.first_ok())??;
     /// assert_eq!(won.elapsed, ms(50)); // by default attempt 1 would have started at once
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -111,7 +111,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # use race_core::{Backoff, Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [Err("refused"), Ok(7)].map(|answer| async move { answer });
-    /// let race = Race::of_with(clock.timer(), ms(500), attempts).backoff(Backoff::new(ms(20)));
+    /// let race = Race::at(clock.timer()).of(ms(500), attempts).backoff(Backoff::new(ms(20)));
     /// assert_eq!(clock.run(race.first_ok())??.elapsed, ms(20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -130,7 +130,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # use race_core::{Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [Err("refused"), Ok(7)].map(|answer| async move { answer });
-    /// let race = Race::of_with(clock.timer(), ms(250), attempts).min_gap(ms(10));
+    /// let race = Race::at(clock.timer()).of(ms(250), attempts).min_gap(ms(10));
     /// assert_eq!(clock.run(race.first_ok())??.elapsed, ms(10));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -155,7 +155,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// #     sleep.await;
     /// #     Ok::<_, std::io::Error>(())
     /// # });
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts).attempt_timeout(ms(200));
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts).attempt_timeout(ms(200));
     /// let error = clock.run(race.first_ok())?.unwrap_err();
     /// assert_eq!(error.to_string(), "all 2 attempts failed: #0: timed out after 200ms; #1: timed out after 200ms");
     /// # Ok::<(), race_core::Deadlock>(())
@@ -183,7 +183,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # use race_core::{Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [clock.sleep(ms(700)), clock.sleep(ms(900))];
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts).deadline(ms(300));
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts).deadline(ms(300));
     /// assert_eq!(clock.run(race.first())?, None);
     /// assert_eq!(clock.elapsed(), ms(300));
     /// # Ok::<(), race_core::Deadlock>(())
@@ -205,7 +205,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
     /// # let server_is_healthy = || false;
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts)
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts)
     ///     .gate(|race| race.failed < 3 && server_is_healthy());
     /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(0));
     /// # Ok::<(), race_core::Deadlock>(())
@@ -256,7 +256,7 @@ mod shared {
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// let budget = Budget::percent(5).reserve(10);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
-        /// let race = Race::of_with(clock.timer(), ms(50), attempts).budget(&budget);
+        /// let race = Race::at(clock.timer()).of(ms(50), attempts).budget(&budget);
         /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(1));
         /// assert_eq!(budget.balance(), 9);
         /// # Ok::<(), race_core::Deadlock>(())
@@ -295,7 +295,7 @@ mod shared {
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
         /// let counters = Counters::new();
-        /// let race = Race::of_with(clock.timer(), ms(50), attempts).observer(&counters);
+        /// let race = Race::at(clock.timer()).of(ms(50), attempts).observer(&counters);
         /// clock.run(race.first())?;
         /// assert_eq!(counters.counts().cancelled, 1);
         /// # Ok::<(), race_core::Deadlock>(())
@@ -318,7 +318,7 @@ mod shared {
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
         /// let counters = Counters::new();
-        /// let race = Race::of_with(clock.timer(), ms(50), attempts)
+        /// let race = Race::at(clock.timer()).of(ms(50), attempts)
         ///     .observer_with(clock.clone(), &counters);
         /// clock.run(race.first())?;
         /// assert_eq!(counters.counts().wasted, ms(60));
@@ -348,7 +348,7 @@ mod shared {
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
         /// let mut starts = 0;
-        /// let race = Race::of_with(clock.timer(), ms(50), attempts).on_event(|event| {
+        /// let race = Race::at(clock.timer()).of(ms(50), attempts).on_event(|event| {
         ///     if event.kind == EventKind::Started {
         ///         starts += 1;
         ///     }

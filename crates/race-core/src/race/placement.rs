@@ -74,7 +74,7 @@ impl Placement for Heap {
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
-/// let race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), ms(50), attempts);
+/// let race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(ms(50), attempts);
 /// let won = clock.run(race.first())?.expect("there are three candidates");
 /// assert_eq!((won.index, won.elapsed), (1, ms(70)));
 /// # Ok::<(), race_core::Deadlock>(())

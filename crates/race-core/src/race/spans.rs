@@ -24,7 +24,7 @@ where
     ///     tracing::info!(server, "connecting"); // in race:attempt
     ///     Ok::<_, std::io::Error>(server)
     /// });
-    /// let race = Race::of_with(clock.timer(), ms(50), attempts)
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts)
     ///     .observer(Traced::new())
     ///     .poll_in_spans();
     /// assert_eq!(clock.run(race.first_ok())??.output, "one");

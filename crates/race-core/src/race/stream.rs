@@ -108,7 +108,7 @@ where
     /// # use race_core::{Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [20, 100].map(|latency| clock.sleep(ms(latency)));
-    /// let mut race = Race::of_with(clock.timer(), ms(0), attempts);
+    /// let mut race = Race::at(clock.timer()).of(ms(0), attempts);
     /// clock.run(race.next())?;
     /// assert_eq!(race.len(), 1);
     /// # Ok::<(), race_core::Deadlock>(())
@@ -124,7 +124,7 @@ where
     /// # use std::time::Duration;
     /// # use race_core::{Race, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
-    /// let race = Race::of_with(clock.timer(), ms(0), [clock.sleep(ms(20))]);
+    /// let race = Race::at(clock.timer()).of(ms(0), [clock.sleep(ms(20))]);
     /// assert!(race.is_empty());
     /// # Ok::<(), race_core::Deadlock>(())
     /// ```
@@ -154,7 +154,7 @@ where
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # clock.run(async {
     /// let ask = |&latency: &u64| clock.sleep(ms(latency));
-    /// let mut race = Race::new_with(clock.timer(), ms(50), ask, [100, 20]);
+    /// let mut race = Race::at(clock.timer()).new(ms(50), ask, [100, 20]);
     /// assert_eq!(race.next().await, Some((20, ())));
     /// assert_eq!(race.next().await, Some((100, ())));
     /// assert_eq!(race.next().await, None);
@@ -188,7 +188,7 @@ where
     /// # use race_core::{GenericRace, OneWaker, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [20, 10].map(|latency| clock.sleep(ms(latency)));
-    /// let mut race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), ms(0), attempts);
+    /// let mut race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(ms(0), attempts);
     /// assert_eq!(clock.run(race.next())?, Some((1, ())));
     /// # Ok::<(), race_core::Deadlock>(())
     /// ```
@@ -219,7 +219,7 @@ where
     /// # use race_core::{InlineRace, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [20, 10].map(|latency| clock.sleep(ms(latency)));
-    /// let mut race = pin!(InlineRace::<2, _, _>::of_with(clock.timer(), ms(0), attempts));
+    /// let mut race = pin!(InlineRace::<2, _, _>::at(clock.timer()).of(ms(0), attempts));
     /// assert_eq!(clock.run(race.as_mut().next())?, Some((1, ())));
     /// # Ok::<(), race_core::Deadlock>(())
     /// ```

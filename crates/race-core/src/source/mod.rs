@@ -8,8 +8,6 @@ mod args;
 mod arrivals;
 #[cfg(feature = "alloc")]
 mod committing;
-#[cfg(feature = "alloc")]
-mod committing_fn;
 mod of;
 mod repeat;
 #[cfg(feature = "tracing")]
@@ -22,9 +20,6 @@ pub use arrivals::Arrivals;
 #[cfg(feature = "alloc")]
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use committing::Committing;
-#[cfg(feature = "alloc")]
-#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
-pub use committing_fn::CommittingFn;
 pub use of::Of;
 pub use repeat::Repeat;
 #[cfg(feature = "tracing")]

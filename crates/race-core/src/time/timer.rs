@@ -43,8 +43,7 @@ use crate::Moment;
             runtime: `race_tokio::Race`, `race_async_io::Race`, `race_smol::Race`, \
             `race_embassy::Race`, `race_web::Race` (there: features `tokio`, `async-io`, `smol`, \
             `embassy`, `web`)",
-    note = "or bring your own `impl Timer` by way of `Race::of_with(timer, ..)`, \
-            `new_with(timer, ..)`, `from_stream_with(timer, ..)`"
+    note = "or bring your own `impl Timer`: `Race::at(timer).of(..)`"
 )]
 pub trait Timer {
     /// Returns the current time.

@@ -21,7 +21,7 @@ use crate::{Moment, Timer};
 ///
 /// let clock = VirtualClock::new();
 /// let attempts = [100, 20, 80].map(|millis| clock.sleep(Duration::from_millis(millis)));
-/// let race = Race::of_with(clock.timer(), Duration::from_millis(50), attempts);
+/// let race = Race::at(clock.timer()).of(Duration::from_millis(50), attempts);
 /// let won = clock.run(race.first())?.expect("there are three candidates");
 /// assert_eq!((won.index, clock.elapsed().as_millis()), (1, 70));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

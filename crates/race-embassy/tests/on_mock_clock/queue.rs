@@ -16,7 +16,7 @@ async fn after(millis: u64) -> u64 {
 /// Races attempts that start at once, with a deadline, for which the timer needs a waker too.
 async fn race(attempts: impl IntoIterator<Item = u64>) -> Won<usize, u64> {
     let attempts = attempts.into_iter().map(after);
-    let race = Race::of_with(EmbassyTimer::new(), Duration::ZERO, attempts);
+    let race = Race::at(EmbassyTimer::new()).of(Duration::ZERO, attempts);
     let won = race.deadline(Duration::from_secs(1)).first().await;
     won.expect("the deadline is later")
 }
@@ -25,7 +25,7 @@ async fn race(attempts: impl IntoIterator<Item = u64>) -> Won<usize, u64> {
 fn generic_queue_takes_the_wakers_of_attempts() {
     let ran = count(async {
         let attempts = [100, 20, 80].map(after);
-        let race = Race::of_with(EmbassyTimer::new(), Duration::from_millis(50), attempts);
+        let race = Race::at(EmbassyTimer::new()).of(Duration::from_millis(50), attempts);
         race.first().await
     });
     let won = ran.output.expect("there are three attempts");

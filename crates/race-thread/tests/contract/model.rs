@@ -287,7 +287,7 @@ fn a_client_clones_one_timer_for_each_race() {
     };
     for _ in 0..3 {
         let attempts = [HOUR, ms(1)].map(sleep);
-        let race = race_core::Race::of_with(client.timer.clone(), ms(1), attempts);
+        let race = race_core::Race::at(client.timer.clone()).of(ms(1), attempts);
         assert_eq!(by_hand(race.first()).0.unwrap().index, 1);
     }
 }

@@ -24,7 +24,7 @@ use crate::{Event, EventKind, Moment};
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let stairs = RefCell::new(Staircase::new().named(0, "one").named(1, "two").named(2, "three"));
 /// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
-/// let race = Race::of_with(clock.timer(), ms(50), attempts)
+/// let race = Race::at(clock.timer()).of(ms(50), attempts)
 ///     .on_event(|event| stairs.borrow_mut().observe(event));
 /// clock.run(race.first())?;
 ///

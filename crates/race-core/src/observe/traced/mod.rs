@@ -55,7 +55,7 @@ use crate::{Event, EventKind, Moment, Refusal};
 /// let clock = VirtualClock::new();
 /// let attempts = [async { Ok::<_, std::io::Error>(7) }];
 /// let race =
-///     Race::of_with(clock.timer(), Duration::from_millis(50), attempts).observer(Traced::new());
+///     Race::at(clock.timer()).of(Duration::from_millis(50), attempts).observer(Traced::new());
 /// let won = clock.run(race.first_ok())??;
 /// assert_eq!(won.output, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -235,7 +235,8 @@ fn dropping_the_race_closes_its_spans() {
     let _subscribed = Registry::default().with(told.clone()).set_default();
     let clock = VirtualClock::new();
     let attempts = [30, 99].map(|millis| clock.sleep(Duration::from_millis(millis)));
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts)
+    let mut race = Race::at(clock.timer())
+        .of(Duration::ZERO, attempts)
         .observer_with(clock.clone(), Traced::new());
     clock
         .run(race.next())

@@ -57,7 +57,7 @@ pub use percentile::Percentile;
 ///     // One request in fifty takes ten times as long.
 ///     let millis = if request % 50 == 0 { [200, 20] } else { [20, 20] };
 ///     let attempts = millis.map(|millis| clock.sleep(Duration::from_millis(millis)));
-///     clock.run(Race::of_with(clock.timer(), &adaptive, attempts).first())?;
+///     clock.run(Race::at(clock.timer()).of(&adaptive, attempts).first())?;
 /// }
 /// let delay = adaptive.delay().expect("it has warmed up");
 /// assert_eq!(delay.as_millis(), 20);

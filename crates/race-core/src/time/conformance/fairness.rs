@@ -33,7 +33,7 @@ where
             }
         }
     });
-    let mut first = pin!(Race::of_with(make(), SHORT, attempts).first());
+    let mut first = pin!(Race::at(make()).of(SHORT, attempts).first());
     let rule = "a busy attempt must not starve the timer";
     let won = watched(rule, first.as_mut()).await;
     assert_eq!(won.map(|won| won.index), Some(1));
@@ -49,7 +49,7 @@ where
             _ => pending().await,
         }
     });
-    let race = Race::of_with(make(), Duration::from_nanos(1), attempts);
+    let race = Race::at(make()).of(Duration::from_nanos(1), attempts);
     let mut first = pin!(race.max_in_flight(10_000).first());
     let rule = "a timer that is always due must not starve the attempts";
     let won = watched(rule, first.as_mut()).await;

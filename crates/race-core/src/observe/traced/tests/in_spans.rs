@@ -45,7 +45,7 @@ fn attempts_are_polled_and_dropped_in_their_spans() {
     for traced_first in [true, false] {
         let lines = told(|clock| {
             let attempts = [500, 20].map(|millis| attempt(clock.clone(), millis));
-            let race = Race::of_with(clock.timer(), DELAY, attempts);
+            let race = Race::at(clock.timer()).of(DELAY, attempts);
             let request = tracing::info_span!(target: "race", "caller");
             let won = match traced_first {
                 true => {
@@ -74,10 +74,12 @@ fn attempts_are_polled_and_dropped_in_their_spans() {
 fn attempts_without_an_observer_or_the_option_are_in_the_span_of_the_race() {
     let lines = told(|clock| {
         let attempts = [attempt(clock.clone(), 5)];
-        let race = Race::of_with(clock.timer(), DELAY, attempts).poll_in_spans();
+        let race = Race::at(clock.timer()).of(DELAY, attempts).poll_in_spans();
         let _won = clock.run(race.first());
         let attempts = [attempt(clock.clone(), 5)];
-        let race = Race::of_with(clock.timer(), DELAY, attempts).observer(Traced::new());
+        let race = Race::at(clock.timer())
+            .of(DELAY, attempts)
+            .observer(Traced::new());
         let _won = clock.run(race.first());
     });
     let one = [" INFO connecting", "request: opened", " INFO dropped"];
@@ -90,7 +92,7 @@ fn clone_of_the_observer_observes_another_race() {
         let first = Traced::in_span(tracing::info_span!(target: "race", "caller"));
         for traced in [first.clone(), first] {
             let attempts = [attempt(clock.clone(), 5)];
-            let race = Race::of_with(clock.timer(), DELAY, attempts);
+            let race = Race::at(clock.timer()).of(DELAY, attempts);
             let _won = clock.run(race.observer(traced).poll_in_spans().first());
         }
     });
@@ -108,7 +110,7 @@ fn clone_of_the_observer_observes_another_race() {
 fn running_attempts_are_not_dropped() {
     let clock = VirtualClock::new();
     let attempts = [5, 500].map(|millis| attempt(clock.clone(), millis));
-    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = Race::at(clock.timer()).of(Duration::ZERO, attempts);
     let _first = clock.run(race.next());
     let _race = race.poll_in_spans();
 }

@@ -33,7 +33,9 @@ fn run(adaptive: &Adaptive, millis: &[u64]) -> usize {
         started.set(started.get() + 1);
         clock.sleep(ms(millis[index]))
     };
-    let race = Race::from_fn_with(clock.timer(), adaptive, attempt).max_attempts(millis.len());
+    let race = Race::at(clock.timer())
+        .from_fn(adaptive, attempt)
+        .max_attempts(millis.len());
     clock.run(race.first()).unwrap();
     started.get()
 }
@@ -107,7 +109,8 @@ fn a_race_that_is_full_or_has_one_candidate_counts_as_what_was_drawn() {
     for number in 0..200 {
         let candidates = 1 + number % 3;
         let attempt = |_: usize| clock.sleep(ms(50));
-        let race = Race::from_fn_with(clock.timer(), &adaptive, attempt)
+        let race = Race::at(clock.timer())
+            .from_fn(&adaptive, attempt)
             .max_attempts(candidates)
             .max_in_flight(2);
         clock.run(race.first()).unwrap();
@@ -129,7 +132,9 @@ fn a_failure_starts_the_next_attempt_whatever_was_drawn() {
                 _ => Err("no"),
             }
         };
-        let race = Race::from_fn_with(clock.timer(), &adaptive, attempt).max_attempts(3);
+        let race = Race::at(clock.timer())
+            .from_fn(&adaptive, attempt)
+            .max_attempts(3);
         let began = clock.now();
         clock.run(race.first_ok()).unwrap().unwrap();
         let took = clock.now().since(began);
@@ -149,7 +154,9 @@ fn races_without_an_answer_take_longer_than_they_ran() {
                 clock.sleep(ms(40)).await;
                 Err::<(), _>("no")
             };
-            let race = Race::from_fn_with(clock.timer(), &adaptive, attempt).max_attempts(2);
+            let race = Race::at(clock.timer())
+                .from_fn(&adaptive, attempt)
+                .max_attempts(2);
             let race = match ends_by_deadline {
                 true => race.deadline(ms(30)),
                 false => race,
