@@ -157,6 +157,28 @@ fn option_after_finisher_names_the_finisher_and_the_option() {
     assert_names_the_cure(&message, &["no method named `deadline`", "Decision"]);
 }
 
+#[test]
+fn tuple_of_different_outputs_names_the_map() {
+    let statement = "Race::of(delay, (ready(1), ready(\"two\")))";
+    let message = message_of("tuple-outputs", statement);
+    assert_names_the_cure(
+        &message,
+        &[
+            "a race cannot be made of `(std::future::Ready<{integer}>, std::future::Ready<&str>)`",
+            "map different outputs to one type first",
+        ],
+    );
+}
+
+#[test]
+fn number_as_attempts_names_iterator_and_tuple() {
+    let message = message_of("no-attempts", "Race::of(delay, 5)");
+    assert_names_the_cure(
+        &message,
+        &["neither an iterator of futures nor a tuple of futures with one output type"],
+    );
+}
+
 /// The dependencies of a program that hedges a service of tower.
 fn tower() -> String {
     dependency("race-tower", "\"tokio\"") + "tower-layer = \"0.3\"\ntower-service = \"0.3\"\n"

@@ -36,5 +36,6 @@ mod spawning;
 mod stream_timeouts;
 mod timeouts;
 mod timer_conformance;
+mod tuples;
 mod types;
 mod verdicts;

@@ -42,9 +42,12 @@ extern "C" fn main(_: i32, _: *const *const u8) -> i32 {
     if !failures_inline() {
         return 3;
     }
+    if !tuple_inline() {
+        return 4;
+    }
     #[cfg(feature = "alloc")]
     if !on_the_heap() {
-        return 4;
+        return 5;
     }
     0
 }
@@ -84,9 +87,20 @@ fn inline() -> bool {
     let ticks = Cell::new(0);
     let attempts = attempts(&ticks);
     second_wins(
-        InlineRace::<2, _, _>::at(Ticks(&ticks)).of(DELAY, attempts).first(),
+        InlineRace::<2, _, _>::at(Ticks(&ticks))
+            .of(DELAY, attempts)
+            .first(),
         &ticks,
     )
+}
+
+/// Two attempts of different types. The second one wins, as `attempts` has it.
+fn tuple_inline() -> bool {
+    let ticks = Cell::new(0);
+    let [slow, fast, _] = attempts(&ticks);
+    let attempts = (slow, async { fast.await });
+    let race = InlineRace::<2, _, _>::at(Ticks(&ticks)).of(DELAY, attempts);
+    second_wins(race.first(), &ticks)
 }
 
 /// Three attempts, one after another, which start at 0, 20 and 100. Two fail, the third times out.
@@ -97,7 +111,8 @@ fn failures_inline() -> bool {
         attempt.await;
         Err::<(), _>(index)
     });
-    let race = InlineRace::<1, _, _>::at(Ticks(&ticks)).of(DELAY, attempts)
+    let race = InlineRace::<1, _, _>::at(Ticks(&ticks))
+        .of(DELAY, attempts)
         .attempt_timeout(Duration::from_nanos(90))
         .deadline(Duration::from_nanos(500));
     let Err(error) = run(race.first_ok(), &ticks) else {
@@ -119,7 +134,9 @@ fn on_the_heap() -> bool {
     let ticks = Cell::new(0);
     let attempts = attempts(&ticks);
     second_wins(
-        race_core::Race::at(Ticks(&ticks)).of(DELAY, attempts).first(),
+        race_core::Race::at(Ticks(&ticks))
+            .of(DELAY, attempts)
+            .first(),
         &ticks,
     )
 }

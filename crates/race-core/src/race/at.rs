@@ -7,7 +7,7 @@ use futures_core::Stream;
 use super::{GenericRace, Placement, Schedule};
 use crate::{
     IntoPolicy, Policy, Timer,
-    source::{Args, Arrivals, Of, Repeat, Source},
+    source::{Args, Arrivals, IntoAttempts, Of, Repeat, Source},
 };
 
 /// A race that has its timer, and still needs its candidates. Made by
@@ -47,12 +47,12 @@ impl<K: Placement, T> GenericRace<K, Of<(), ()>, T> {
 }
 
 impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
-    /// Races the futures of an iterator, as [`Race::of`](GenericRace::of) does.
+    /// Races the futures of an iterator or a tuple, as [`Race::of`](GenericRace::of) does.
     #[inline]
-    pub fn of<D, I, F, P, H>(
+    pub fn of<D, M, I, F, P, H>(
         self,
         policy: D,
-        attempts: impl IntoIterator<IntoIter = I>,
+        attempts: impl IntoAttempts<M, Attempts = I, Attempt = F>,
     ) -> GenericRace<K, Of<I, F>, T, P, H>
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
@@ -60,7 +60,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
         F: Future,
         P: Policy,
     {
-        self.from_source(policy, Of::new(attempts.into_iter()))
+        self.from_source(policy, Of::new(attempts.into_attempts()))
     }
 
     /// Races `run(&arg)` for each argument, as [`Race::new`](GenericRace::new) does.

@@ -5,7 +5,7 @@ use futures_core::Stream;
 use super::{GenericRace, Placement};
 use crate::{
     IntoPolicy, Policy, Timer,
-    source::{Args, Arrivals, Of, Repeat, Source},
+    source::{Args, Arrivals, IntoAttempts, Of, Repeat, Source},
 };
 
 // The compiler quotes the lines of these bounds to users who race without a timer.
@@ -17,17 +17,20 @@ where
     T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).of(..)
     P: Policy,
 {
-    /// Races the futures of an iterator. `policy` is the delay between two starts, or another
-    /// [`Policy`](crate::Policy). The argument of each attempt is its index in the iterator.
+    /// Races the futures of an iterator or a tuple. `policy` is the delay between two starts, or
+    /// another [`Policy`](crate::Policy). The argument of each attempt is its index.
+    ///
+    /// The futures of a tuple have different types and one output type; see [`IntoAttempts`].
     ///
     /// Futures are taken from the iterator on demand, so it may be endless. A delay of zero starts
     /// all at once. A delay of more than about 584 years never passes.
     ///
     /// ```ignore
     /// let won = race_tokio::Race::of(Duration::from_millis(50), hosts.map(connect)).first_ok().await?;
+    /// let read = race_tokio::Race::of(Duration::from_millis(5), (cache.get(key), server.get(key)));
     /// ```
     #[inline]
-    pub fn of<D>(policy: D, attempts: impl IntoIterator<IntoIter = I>) -> Self
+    pub fn of<D, M>(policy: D, attempts: impl IntoAttempts<M, Attempts = I, Attempt = F>) -> Self
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
     {

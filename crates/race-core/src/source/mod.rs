@@ -8,6 +8,8 @@ mod args;
 mod arrivals;
 #[cfg(feature = "alloc")]
 mod committing;
+mod either;
+mod into_attempts;
 mod of;
 mod repeat;
 #[cfg(feature = "tracing")]
@@ -20,6 +22,8 @@ pub use arrivals::Arrivals;
 #[cfg(feature = "alloc")]
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use committing::Committing;
+pub use either::Either;
+pub use into_attempts::{AsIterator, AsTuple, IntoAttempts};
 pub use of::Of;
 pub use repeat::Repeat;
 #[cfg(feature = "tracing")]

@@ -5,7 +5,7 @@ use core::{
 
 use super::{Source, SourceTypes, opaque_debug};
 
-/// An iterator of futures `F`. The argument of each is its index.
+/// An iterator of futures `F`, or those of a tuple. The argument of each is its index.
 #[derive(Clone)]
 pub struct Of<I, F> {
     attempts: I,
