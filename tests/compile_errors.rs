@@ -151,6 +151,32 @@ fn lazy_lock_as_observer_names_the_dereference() {
 }
 
 #[test]
+fn owned_budget_names_the_reference() {
+    let statement = "Race::of(delay, futures).budget(race::Budget::percent(5))";
+    let message = message_of("budget-owned", statement);
+    assert_names_the_cure(
+        &message,
+        &[
+            "is not a budget that races can share",
+            "consider borrowing here",
+        ],
+    );
+}
+
+#[test]
+fn other_type_as_budget_lists_the_budgets() {
+    let statement = "Race::of(delay, futures).budget(&ADAPTIVE)";
+    let message = message_of("budget-lazy-lock", statement);
+    assert_names_the_cure(
+        &message,
+        &[
+            "a budget is a `&Budget`, an `Arc<Budget>`",
+            "pass what it points to: `&*pointer`",
+        ],
+    );
+}
+
+#[test]
 fn option_after_finisher_names_the_finisher_and_the_option() {
     let statement = "Race::of(delay, futures).first_ok().deadline(delay)";
     let message = message_of("option-after-finisher", statement);

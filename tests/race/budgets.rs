@@ -3,11 +3,13 @@
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
 };
 
 use futures::{future::join_all, poll};
 use race::{
-    Backoff, Budget, Cause, InlineRace, OnFailure, Refusal, Steps, VirtualClock, core::Race,
+    Backoff, Budget, Cause, InlineRace, IntoBudget, OnFailure, Refusal, Steps, VirtualClock,
+    core::Race,
 };
 
 use crate::{
@@ -59,6 +61,26 @@ fn hedge_is_charged_and_refused_if_the_budget_is_used_up() {
 }
 
 /// The failure at 40 calls for a start at 45. The delay ends at 50, and the race is polled at 60.
+#[test]
+fn budget_is_taken_by_reference_in_an_arc_and_in_an_option() {
+    /// Returns how many hedges the race of two started.
+    fn hedges(budget: impl IntoBudget) -> usize {
+        let scenario = Scenario::new();
+        let race = scenario.race(ms(10), [(35, Ok("0")), (HANGS, Ok(""))]);
+        scenario.run(race.budget(budget).first_ok()).unwrap();
+        scenario.causes().len() - 1
+    }
+    let used_up = Arc::new(Budget::percent(0));
+    assert_eq!(hedges(&*used_up), 0);
+    assert_eq!(hedges(&used_up), 0);
+    assert_eq!(hedges(used_up.clone()), 0);
+    assert_eq!(hedges(Some(&*used_up)), 0);
+    assert_eq!(hedges(Some(&used_up)), 0);
+    assert_eq!(hedges(Some(used_up.clone())), 0);
+    assert_eq!(hedges(None::<&Budget>), 1);
+    assert_eq!(hedges(&Arc::new(Budget::percent(0).reserve(1))), 1);
+}
+
 #[test]
 fn start_after_backoff_is_free_if_the_delay_passes_meanwhile() {
     let budget = Budget::percent(0);

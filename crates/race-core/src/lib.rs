@@ -134,7 +134,7 @@ pub use {
     handle::{AttemptHandle, Commit, Hold},
     observe::{Counters, Counts, Observed, Observer, OnEvent, Staircase},
     outcome::{BoxedRaceError, QuorumError, RaceError, Tally},
-    policy::{Budget, Charge},
+    policy::{Budget, Charge, IntoBudget},
     race::{Heap, OneWaker, Race},
 };
 

@@ -43,7 +43,7 @@ where
             race = race.deadline(deadline);
         }
         let race = race
-            .optional_budget(options.budget.clone())
+            .budget(options.budget.clone())
             .observer(self.observer.clone());
         #[cfg(feature = "tracing")]
         let race = race.poll_in_spans();

@@ -94,7 +94,7 @@ impl<B, T, D, R, O> Hedge<B, T, D, R, O> {
             race = race.deadline(deadline);
         }
         let race = race
-            .optional_budget(options.budget.clone())
+            .budget(options.budget.clone())
             .observer(observer.clone());
         #[cfg(feature = "tracing")]
         let race = race.poll_in_spans();

@@ -156,9 +156,10 @@ pub use race_core::{AttemptGuard, Overrun, RaceOverrun};
 pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
     Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GenericRaceError,
-    GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoPolicy, Moment, Next,
-    NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError, RaceAt, RaceError,
-    RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome, source,
+    GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoBudget, IntoPolicy,
+    Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError, RaceAt,
+    RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome,
+    source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

@@ -153,7 +153,7 @@ step! { budget<A, H>(plan, clock, outcome, race) {
         true => budget.charge_failover(),
         false => budget,
     };
-    let race = race.budget(std::rc::Rc::new(budget));
+    let race = race.budget(std::sync::Arc::new(budget));
     options(plan, clock, outcome, race)
 }}
 

@@ -6,6 +6,7 @@
 
 mod charge;
 mod in_flight;
+mod into_budget;
 
 use core::fmt;
 
@@ -17,6 +18,7 @@ use crate::{
 use in_flight::InFlight;
 
 pub use charge::Charge;
+pub use into_budget::IntoBudget;
 
 /// One attempt, in the unit of the balance.
 const ATTEMPT: usize = 1_000;

@@ -29,7 +29,7 @@ pub use adaptive::{
     Adaptive, AdaptiveBudget, AdaptiveDelay, Gain, Percentile, SharedAdaptive, TimedBy,
 };
 #[cfg(feature = "alloc")]
-pub use budget::{Budget, Charge};
+pub use budget::{Budget, Charge, IntoBudget};
 
 /// Decides when attempts start: the delay before each, and the pause after a failure.
 ///

@@ -239,13 +239,12 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
 
 #[cfg(feature = "alloc")]
 mod shared {
-    use core::ops::Deref;
-
     use super::*;
-    use crate::{Budget, Clock, Event, Observed, Observer, observe::OnEvent, policy::Charge};
+    use crate::{Clock, Event, IntoBudget, Observed, Observer, observe::OnEvent};
 
     impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T, P, H> {
-        /// Charges hedges to a [`Budget`] that many races share: a `&Budget` or an `Arc<Budget>`.
+        /// Charges hedges to a [`Budget`](crate::Budget) that many races share: a `&Budget`, an
+        /// `Arc<Budget>`, or an `Option` of these for options that come from elsewhere.
         ///
         /// After a refusal, delays start nothing any more; a failure still does, and so does the
         /// end of the last running attempt in result-aware finishers.
@@ -262,25 +261,8 @@ mod shared {
         /// # Ok::<(), race_core::Deadlock>(())
         /// ```
         #[must_use]
-        pub fn budget<B>(self, budget: B) -> GenericRace<K, S, T, P, (H, Charge<B>)>
-        where
-            B: Deref<Target = Budget>,
-        {
-            self.map(|policy| policy, |hooks| (hooks, Charge::new(budget)))
-        }
-
-        /// Charges attempts to a [`Budget`] if there is one, for code that gets its options from
-        /// elsewhere.
-        #[must_use]
-        #[expect(clippy::type_complexity, reason = "the parts of a race")]
-        pub fn optional_budget<B>(
-            self,
-            budget: Option<B>,
-        ) -> GenericRace<K, S, T, P, (H, Option<Charge<B>>)>
-        where
-            B: Deref<Target = Budget>,
-        {
-            self.map(|policy| policy, |hooks| (hooks, budget.map(Charge::new)))
+        pub fn budget<B: IntoBudget>(self, budget: B) -> GenericRace<K, S, T, P, (H, B::Hook)> {
+            self.map(|policy| policy, |hooks| (hooks, budget.into_hook()))
         }
 
         /// Reports the events of the race to an [`Observer`].

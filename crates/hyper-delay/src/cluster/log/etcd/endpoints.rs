@@ -125,7 +125,7 @@ impl Endpoints {
         };
         let race = Race::new(delay, attempt, order)
             .deadline(self.deadline)
-            .optional_budget((pace == Pace::Late).then_some(&self.budget));
+            .budget((pace == Pace::Late).then_some(&self.budget));
         let decided = race.first_ok_by(|failed: &Failed| match failed.source.is_final() {
             true => Verdict::Fatal,
             false => Verdict::Retryable,
