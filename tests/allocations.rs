@@ -11,8 +11,8 @@ use std::{
 
 use futures::Stream;
 use race::{
-    Attempts, Backoff, Budget, GenericRace, InlineRace, Moment, OnFailure, Staircase, Timer,
-    VirtualClock,
+    Attempts, Backoff, BoxTimer, Budget, GenericRace, InlineRace, Moment, OnFailure, Staircase,
+    Timer, VirtualClock,
     core::{OneWaker, Race},
     tokio::TokioTimer,
 };
@@ -259,6 +259,15 @@ fn idle_race_is_small() {
     // Two pointers are for options that are not set; see `Timeouts` and `Stagger`.
     let race = race::tokio::Race::of(DELAY, Vec::<Pending<()>>::new());
     assert_eq!(size_of_val(&race), 360);
+}
+
+#[test]
+fn clone_of_a_boxed_timer_allocates_once() {
+    let timer = BoxTimer::new(VirtualClock::new().timer());
+    let (clone, calls, _) = counted(|| timer.clone());
+    assert_eq!(calls, 1);
+    let (_again, calls, _) = counted(|| clone.clone());
+    assert_eq!(calls, 1); // a clone of a clone is not boxed twice
 }
 
 #[test]

@@ -154,3 +154,18 @@ fn boxed_and_borrowed_timers_are_timers() {
     assert_eq!(won.unwrap().unwrap().elapsed, ms(70));
     assert!(mine.now() > Moment::ZERO);
 }
+
+#[test]
+fn clone_of_a_boxed_timer_is_another_alarm_on_the_same_clock() {
+    let clock = VirtualClock::new();
+    let timer = race::BoxTimer::new(clock.timer());
+    let race = |latencies: [u64; 2]| {
+        let attempts = latencies.map(|millis| clock.sleep(ms(millis)));
+        Race::at(timer.clone()).of(ms(50), attempts).first()
+    };
+    let both = futures::future::join(race([100, 20]), race([500, 300]));
+    let (first, second) = clock.run(both).unwrap();
+    assert_eq!(first.unwrap().elapsed, ms(70));
+    assert_eq!(second.unwrap().elapsed, ms(350));
+    assert_eq!(timer.now(), clock.timer().now());
+}

@@ -100,6 +100,13 @@ fn correct_timer_conforms() {
 }
 
 #[test]
+fn boxed_timer_conforms() {
+    let clock = VirtualClock::new();
+    let make = || race::BoxTimer::new(clock.timer());
+    assert_eq!(clock.run(conformance::timer(make)), Ok(()));
+}
+
+#[test]
 fn each_fault_is_detected() {
     let faults = [
         Fault::Early,

@@ -101,6 +101,12 @@ fn next_needs_no_pinning_for_attempts_that_are_not_unpin() {
     assert!(clock.run(race.next()).unwrap().is_none());
 }
 
+#[test]
+fn boxed_timer_can_be_shared_cloned_and_spawned() {
+    fn is_shared<T: Clone + Send + Sync + Unpin + std::fmt::Debug + 'static>(_: &T) {}
+    is_shared(&race::BoxTimer::new(VirtualClock::new().timer()));
+}
+
 struct Client {
     answers: Race<Of<std::vec::IntoIter<Ready<u8>>, Ready<u8>>, VirtualTimer>,
 }

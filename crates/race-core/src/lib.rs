@@ -48,7 +48,7 @@
 //!
 //! | feature | adds |
 //! | --- | --- |
-//! | `alloc` | [`Race`], [`Attempts`]; quorums, budgets and observers; attempts with handles |
+//! | `alloc` | [`Race`], [`Attempts`], `BoxTimer`; quorums, budgets and observers; attempts with handles |
 //! | `std` | jitter without a seed; with `alloc`, `Overrun` |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
@@ -136,6 +136,7 @@ pub use {
     outcome::{BoxedRaceError, QuorumError, RaceError, Tally},
     policy::{Budget, Charge, IntoBudget},
     race::{Heap, OneWaker, Race},
+    time::BoxTimer,
 };
 
 #[cfg(all(feature = "alloc", feature = "std"))]

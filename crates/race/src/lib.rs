@@ -154,12 +154,12 @@ pub use race_core::{Adaptive, Gain, Percentile};
 #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
 pub use race_core::{AttemptGuard, Overrun, RaceOverrun};
 pub use race_core::{
-    AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
-    Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GenericRaceError,
-    GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoBudget, IntoPolicy,
-    Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError, RaceAt,
-    RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome,
-    source,
+    AttemptHandle, Attempts, Backoff, BoxTimer, BoxedRaceError, Budget, CatchUp, Cause, Clock,
+    Counters, Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace,
+    GenericRaceError, GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoBudget,
+    IntoPolicy, Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy,
+    QuorumError, RaceAt, RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer,
+    Verdict, Won, outcome, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

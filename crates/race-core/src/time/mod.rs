@@ -1,5 +1,7 @@
 //! Moments, timers, and a virtual clock for tests.
 
+#[cfg(feature = "alloc")]
+mod box_timer;
 mod division;
 mod moment;
 mod timer;
@@ -9,6 +11,8 @@ pub mod conformance;
 #[cfg(feature = "test-util")]
 mod virtual_clock;
 
+#[cfg(feature = "alloc")]
+pub use box_timer::BoxTimer;
 pub use division::div_rem;
 pub use moment::Moment;
 pub(crate) use moment::saturating_nanos;

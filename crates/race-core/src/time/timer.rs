@@ -32,7 +32,7 @@ use crate::Moment;
 ///
 /// Over a shared clock and a future that sleeps, a timer takes about 20 lines; see the example
 /// `custom_timer`. A timer that is not `Unpin` races as `Pin<Box<MyTimer>>`, and one chosen at run
-/// time as `Pin<Box<dyn Timer + Send>>`.
+/// time as a `BoxTimer`, or as `Pin<Box<dyn Timer>>` if it cannot be cloned or sent.
 ///
 /// Make a timer `Clone` and `Default` if you can: a clone is a fresh timer on the same clock. Then
 /// a struct can hold one and clone it for each race, and `Race::of` works without a timer argument.
