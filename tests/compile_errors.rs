@@ -205,6 +205,52 @@ fn number_as_attempts_names_iterator_and_tuple() {
     );
 }
 
+/// Compiles a program that asks `hosts` with a `key` in a race.
+fn message_of_closure(name: &str, race: &str) -> String {
+    let program = format!(
+        "use std::time::Duration;\n\
+         use race::Race;\n\
+         async fn ask(host: &str, key: &str) -> Result<usize, String> {{ Ok(host.len() + key.len()) }}\n\
+         fn spawn<F: Future + Send + 'static>(_: F) {{}}\n\
+         fn main() {{\n\
+             let (delay, key) = (Duration::ZERO, String::new());\n\
+             let hosts = vec![String::from(\"one\")];\n\
+             spawn(async move {{ {race}.await.map(|won| won.index) }});\n\
+         }}\n"
+    );
+    message(name, "\"std\"", &program)
+}
+
+#[test]
+fn async_closure_that_borrows_its_argument_names_the_map() {
+    let ask = "async |host: &String| ask(host, &key).await";
+    let cures = ["FnMut(&X) -> F, //", "S: Source, //"].map(|bound| {
+        (
+            bound,
+            "Race::of(policy, args.into_iter().map(async |arg| ..))",
+        )
+    });
+    let race = format!("Race::new(delay, {ask}, hosts).first_ok()");
+    let message = message_of_closure("closure-borrows", &race);
+    for (bound, cure) in cures {
+        let quoted = message.lines().find(|line| line.contains(bound));
+        assert_names_the_cure(quoted.unwrap_or(&message), &[bound, cure]);
+    }
+}
+
+#[test]
+fn async_move_closure_that_captures_names_the_reference() {
+    let ask = "async move |host: &String| ask(host, &key).await";
+    let race = format!("Race::new(delay, {ask}, hosts).first_ok()");
+    let message = message_of_closure("closure-captures", &race);
+    let not_fn_mut = "async closure does not implement `FnMut`";
+    assert_names_the_cure(&message, &[not_fn_mut, "and capture by reference"]);
+
+    let race = "Race::from_fn(delay, async move |_| ask(\"one\", &key).await).first_ok()";
+    let message = message_of_closure("closure-captures-from-fn", race);
+    assert_names_the_cure(&message, &[not_fn_mut, "let value = &value;"]);
+}
+
 /// The dependencies of a program that hedges a service of tower.
 fn tower() -> String {
     dependency("race-tower", "\"tokio\"") + "tower-layer = \"0.3\"\ntower-service = \"0.3\"\n"

@@ -6,7 +6,9 @@
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, routing::get};
-use race::{Adaptive, Backoff, Budget, Counters, RaceState, Steps, Verdict, tokio::Race};
+use race::{
+    Adaptive, Backoff, Budget, Counters, RaceError, RaceState, Steps, Verdict, tokio::Race,
+};
 
 const DELAY: Duration = Duration::from_millis(50);
 
@@ -177,4 +179,35 @@ async fn every_shape_of_race_can_be_spawned() {
     assert_eq!(spawned!(as_first), Some(11));
     assert_eq!(spawned!(boxed), Some(11));
     assert_eq!(spawn(handler(client)).await, "11");
+}
+
+#[tokio::test]
+async fn async_closures_that_own_their_argument_race_in_spawned_futures() {
+    async fn ask(host: &str, key: &str) -> Result<String, String> {
+        tokio::task::yield_now().await;
+        Ok(format!("{key} from {host}"))
+    }
+    let hosts = ["one", "two"].map(String::from);
+    let (names, key) = (hosts.clone(), String::from("key"));
+    let by_reference = tokio::spawn(async move {
+        let asks = names.into_iter().map(async |host| ask(&host, &key).await);
+        let won = Race::of(Duration::from_secs(9), asks).first_ok().await?;
+        Ok::<_, RaceError<usize, String>>((won.index, won.output))
+    });
+    assert_eq!(
+        by_reference.await.unwrap().unwrap(),
+        (0, "key from one".into())
+    );
+    let key = String::from("key");
+    let moved = tokio::spawn(async move {
+        let key = &key;
+        let asks = hosts
+            .into_iter()
+            .map(async move |host: String| ask(&host, key).await);
+        Race::of(Duration::from_secs(9), asks)
+            .first_ok()
+            .await
+            .map(|won| won.index)
+    });
+    assert_eq!(moved.await.unwrap().unwrap(), 0);
 }

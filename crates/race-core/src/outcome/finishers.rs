@@ -8,11 +8,12 @@ use crate::{
     source::Source,
 };
 
+// The compiler quotes the lines of these bounds for a closure that borrows its argument.
 impl<K, S, T, P, H> GenericRace<K, S, T, P, H>
 where
     K: Placement,
     K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    S: Source,
+    S: Source, // async |arg: &A| in Race::new? Race::of(policy, args.into_iter().map(async |arg| ..))
     T: Timer + Unpin,
     P: Policy,
     H: Hook,

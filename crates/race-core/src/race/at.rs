@@ -89,7 +89,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
         I: Iterator<Item = X>,
-        R: FnMut(&X) -> F,
+        R: FnMut(&X) -> F, // async closure? Race::of(policy, args.into_iter().map(async |arg| ..)), and capture by reference
         F: Future,
         P: Policy,
     {
@@ -115,7 +115,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     pub fn from_fn<D, R, F, P, H>(self, policy: D, run: R) -> GenericRace<K, Repeat<R, F>, T, P, H>
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
-        R: FnMut(usize) -> F,
+        R: FnMut(usize) -> F, // async move closure? capture by reference: let value = &value;
         F: Future,
         P: Policy,
     {
@@ -149,7 +149,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     where
         D: IntoPolicy<T, Policy = P, Hooks = H>,
         I: Stream<Item = X> + Unpin,
-        R: FnMut(&X) -> F,
+        R: FnMut(&X) -> F, // async closure? Race::of(policy, args.into_iter().map(async |arg| ..)), and capture by reference
         F: Future,
         P: Policy,
     {

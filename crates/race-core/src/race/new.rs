@@ -42,7 +42,7 @@ impl<K, I, R, X, F, T, P, H> GenericRace<K, Args<I, R, X, F>, T, P, H>
 where
     K: Placement,
     I: Iterator<Item = X>,
-    R: FnMut(&X) -> F,
+    R: FnMut(&X) -> F, // async closure? Race::of(policy, args.into_iter().map(async |arg| ..)), and capture by reference
     F: Future,
     T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).new(..)
     P: Policy,
@@ -58,7 +58,17 @@ where
     /// closure inside the call, so that the compiler infers its lifetimes.
     ///
     /// The future that `run` returns cannot borrow from the argument, because the argument moves.
-    /// Copy or clone what the future needs before its `async move` block.
+    /// Copy or clone what the future needs before its `async move` block. So `run` cannot be an
+    /// `async |arg: &A|` closure. If each attempt may own its argument, race futures instead, also
+    /// inside spawned futures; the winner is `won.index`:
+    ///
+    /// ```ignore
+    /// let ask = async |host: String| client.get(&host).await;
+    /// let won = race_tokio::Race::of(Duration::from_millis(50), hosts.into_iter().map(ask)).first_ok().await?;
+    /// ```
+    ///
+    /// An `async move` closure that uses a captured value is not `FnMut`. Leave out `move`, or capture
+    /// a reference: `let client = &client;`.
     ///
     /// ```ignore
     /// let race = race_tokio::Race::new(Duration::from_millis(50), |&host| connect(host), hosts);
@@ -76,7 +86,7 @@ where
 impl<K, R, F, T, P, H> GenericRace<K, Repeat<R, F>, T, P, H>
 where
     K: Placement,
-    R: FnMut(usize) -> F,
+    R: FnMut(usize) -> F, // async move closure? capture by reference: let value = &value;
     F: Future,
     T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).from_fn(..)
     P: Policy,
@@ -103,7 +113,7 @@ impl<K, I, R, X, F, T, P, H> GenericRace<K, Arrivals<I, R, X, F>, T, P, H>
 where
     K: Placement,
     I: Stream<Item = X> + Unpin,
-    R: FnMut(&X) -> F,
+    R: FnMut(&X) -> F, // async closure? Race::of(policy, args.into_iter().map(async |arg| ..)), and capture by reference
     F: Future,
     T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else Race::at(timer).from_stream(..)
     P: Policy,
