@@ -2,7 +2,6 @@
 
 use std::{
     cell::Cell,
-    error::Error as _,
     future::pending,
     io,
     panic::{self, AssertUnwindSafe},
@@ -133,9 +132,9 @@ fn one_omitted_failure_is_said_in_the_singular() {
     let boxed = InlineRaceError::boxed(error);
     assert_eq!(
         boxed.to_string(),
-        "all 2 attempts failed: 1 earlier failure omitted; #1 (the source)"
+        "all 2 attempts failed: 1 earlier failure omitted; #1: refused"
     );
-    assert_eq!(boxed.source().unwrap().to_string(), "refused");
+    assert_eq!(boxed.last_error().unwrap().to_string(), "refused");
 }
 
 #[test]

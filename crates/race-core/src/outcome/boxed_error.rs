@@ -3,7 +3,7 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
-use core::{error::Error, fmt, mem};
+use core::{error::Error, fmt};
 
 use super::{Failed, Failure, failed::write_omitted};
 
@@ -13,8 +13,10 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// A race error whose attempt errors are boxed, made by `boxed` of
 /// [`GenericRaceError`](crate::GenericRaceError) and [`QuorumError`](crate::QuorumError).
 ///
-/// `source()` is the last error that an attempt returned, with its chain. The message lists the
-/// other failures, each with its whole chain. Nothing appears in both.
+/// The message lists each failure by its own text, without its sources. [`source`](Error::source)
+/// continues the chain of the last error that an attempt returned: it is the source of that error.
+/// So a report of the chain, such as `{:#}` of `anyhow`, prints nothing twice.
+/// [`last_error`](Self::last_error) returns that error itself, and [`failed`](Self::failed) all.
 #[derive(Debug)]
 pub struct BoxedRaceError {
     /// Why the race failed.
@@ -52,10 +54,12 @@ impl BoxedRaceError {
         self.failed
     }
 
-    /// Returns the position in `failed` of the last failure that has an error.
-    fn source_position(&self) -> Option<usize> {
-        let mut failed = self.failed.iter();
-        failed.rposition(|failed| failed.failure.error().is_some())
+    /// Returns the last error that an attempt returned. `None` if no attempt returned one, because
+    /// none started or all timed out.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        let mut failed = self.failed.iter().rev();
+        failed.find_map(|failed| failed.failure.error().map(|error| &**error))
     }
 }
 
@@ -74,21 +78,10 @@ fn boxed<A, E: Into<BoxError>>(failed: Failed<A, E>) -> Failed<(), BoxError> {
 impl fmt::Display for BoxedRaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)?;
-        let source = self.source_position();
         let mut separator = write_omitted(f, self.omitted)?;
-        for (position, Failed { index, failure, .. }) in self.failed.iter().enumerate() {
-            let separator = mem::replace(&mut separator, ';');
-            if Some(position) == source {
-                write!(f, "{separator} #{index} (the source)")?;
-                continue;
-            }
+        for Failed { index, failure, .. } in &self.failed {
             write!(f, "{separator} #{index}: {failure}")?;
-            let error = failure.error();
-            let mut source = error.and_then(|error| error.source());
-            while let Some(error) = source {
-                write!(f, ": {error}")?;
-                source = error.source();
-            }
+            separator = ';';
         }
         Ok(())
     }
@@ -96,7 +89,6 @@ impl fmt::Display for BoxedRaceError {
 
 impl Error for BoxedRaceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        let error = self.failed[self.source_position()?].failure.error()?;
-        Some(&**error)
+        self.last_error()?.source()
     }
 }

@@ -40,7 +40,7 @@ pub type InlineRaceError<A, E, const N: usize> = GenericRaceError<InlineFailures
 /// as `anyhow::Error`, `Box<dyn Error + Send + Sync>` and `String`, so `?` converts it to
 /// `anyhow::Error` or to a boxed error, if the arguments are `'static`. (`boxed` drops the
 /// arguments.) Its message lists each failure in the alternate form (`{:#}`), which prints the
-/// whole chain of an `anyhow::Error`; it has no `source()`. To keep the chain of your errors as
+/// whole chain of an `anyhow::Error`; it has no `source()`. To keep the chain of the last error as
 /// sources, use `.map_err(GenericRaceError::boxed)` (`RaceError::boxed`).
 ///
 /// To get your errors back, see [`into_last_error`](Self::into_last_error), `into_errors` and
@@ -140,14 +140,14 @@ impl<L: Failures> GenericRaceError<L> {
     /// Boxes the errors, so that their chains stay reachable as sources. The arguments are dropped.
     ///
     /// ```
-    /// # use std::{error::Error, io, time::Duration};
+    /// # use std::{io, time::Duration};
     /// # use race_core::{Race, RaceError, VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = ["a", "b"].map(|_| async { Err::<(), _>(io::Error::other("refused")) });
     /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let error = clock.run(race.first_ok())?.map_err(RaceError::boxed).unwrap_err();
-    /// assert_eq!(error.to_string(), "all 2 attempts failed: #0: refused; #1 (the source)");
-    /// assert_eq!(error.source().unwrap().to_string(), "refused");
+    /// assert_eq!(error.to_string(), "all 2 attempts failed: #0: refused; #1: refused");
+    /// assert!(error.last_error().unwrap().is::<io::Error>());
     /// # Ok::<(), race_core::Deadlock>(())
     /// ```
     #[must_use]
