@@ -29,6 +29,7 @@ mod peers;
 mod polling;
 mod probe;
 mod quorum;
+mod retry;
 mod scenario;
 mod simulated;
 mod sources;

@@ -211,3 +211,33 @@ async fn async_closures_that_own_their_argument_race_in_spawned_futures() {
     });
     assert_eq!(moved.await.unwrap().unwrap(), 0);
 }
+
+#[tokio::test]
+async fn retries_over_a_borrowed_connection_can_be_spawned_and_boxed() {
+    struct Connection(Vec<String>);
+    impl Connection {
+        async fn ask(&mut self, host: &str) -> Result<usize, Unreachable> {
+            tokio::task::yield_now().await;
+            self.0.push(host.to_owned());
+            match self.0.len() {
+                3.. => Ok(self.0.len()),
+                _ => Err(Unreachable),
+            }
+        }
+    }
+    async fn ask_again(connection: &mut Connection, host: &str) -> Option<usize> {
+        let retry = Race::retry_with(Duration::ZERO, connection, async |connection| {
+            let answer = connection.ask(host).await;
+            (connection, answer)
+        });
+        let (connection, result) = retry.max_attempts(5).first_ok().await;
+        assert_eq!(connection.map(|it| it.0.len()), Some(3));
+        Some(result.ok()?.output)
+    }
+    let task = tokio::spawn(async {
+        let (mut connection, host) = (Connection(vec![]), String::from("one"));
+        let boxed: Boxed<'_, _> = Box::pin(ask_again(&mut connection, &host));
+        boxed.await
+    });
+    assert_eq!(task.await.unwrap(), Some(3));
+}

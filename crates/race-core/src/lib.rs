@@ -122,7 +122,7 @@ pub use outcome::{
     Decision, Failed, Failure, First, GenericRaceError, InlineFailures, InlineRaceError, Verdict,
     Won,
 };
-pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement, RaceAt};
+pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement, RaceAt, Retry};
 
 #[doc(hidden)]
 pub use {attempts::AttemptSet, policy::Hook, time::div_rem};

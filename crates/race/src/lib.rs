@@ -158,8 +158,8 @@ pub use race_core::{
     Counters, Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace,
     GenericRaceError, GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoBudget,
     IntoPolicy, Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy,
-    QuorumError, RaceAt, RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer,
-    Verdict, Won, outcome, source,
+    QuorumError, RaceAt, RaceError, RaceState, Refusal, Retry, Stagger, Staircase, Steps, Tally,
+    Timer, Verdict, Won, outcome, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

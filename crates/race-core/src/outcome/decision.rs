@@ -21,7 +21,7 @@ use crate::{
 
 /// The number of steps, such as finished attempts, that one poll handles before it yields to its
 /// executor, because each may make room for another.
-const STEPS_PER_POLL: usize = 32;
+pub(super) const STEPS_PER_POLL: usize = 32;
 
 pin_project! {
     /// The future of the result-aware finishers: `first_ok`, `first_ok_by`, `first_by`, `quorum`,
@@ -83,7 +83,7 @@ impl<R, J, G, L> Decision<R, J, G, L> {
 }
 
 /// What follows from a step of the race.
-enum Outcome<V> {
+pub(super) enum Outcome<V> {
     Reached(V),
     Missed(Missed),
     Undecided,
@@ -164,7 +164,7 @@ where
 impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Decides what follows from a step, after which `running` attempts are running.
     #[inline]
-    fn decide<J, G, L>(
+    pub(super) fn decide<J, G, L>(
         &mut self,
         step: Step<S::Arg, S::Output>,
         running: usize,

@@ -16,6 +16,7 @@ mod inline_failures;
 mod judge;
 mod keep_race;
 mod race_error;
+mod retrying;
 mod verdict;
 mod won;
 
@@ -38,6 +39,7 @@ pub use {
     judge::{By, OkWins, OkWinsBy},
     keep_race::KeepRace,
     race_error::{GenericRaceError, InlineRaceError},
+    retrying::Retrying,
     verdict::Verdict,
     won::Won,
 };

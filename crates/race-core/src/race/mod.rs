@@ -14,6 +14,7 @@ mod no_signals;
 mod options;
 mod placement;
 mod poll;
+mod retry;
 mod schedule;
 #[cfg(feature = "alloc")]
 mod signals;
@@ -35,6 +36,7 @@ pub use at::RaceAt;
 pub use placement::{Heap, OneWaker};
 pub use placement::{Inline, Placement};
 pub(crate) use poll::Step;
+pub use retry::Retry;
 pub(crate) use schedule::Schedule;
 pub use stream::NextAttempt;
 pub(crate) use timeouts::Expiries;

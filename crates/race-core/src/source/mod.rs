@@ -8,6 +8,7 @@ mod args;
 mod arrivals;
 #[cfg(feature = "alloc")]
 mod committing;
+mod contexts;
 mod either;
 mod into_attempts;
 mod of;
@@ -22,6 +23,7 @@ pub use arrivals::Arrivals;
 #[cfg(feature = "alloc")]
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use committing::Committing;
+pub use contexts::Contexts;
 pub use either::Either;
 pub use into_attempts::{AsIterator, AsTuple, IntoAttempts};
 pub use of::Of;
