@@ -8,7 +8,37 @@ pub(super) struct Growth {
     next: Duration,
     pub(super) factor: u32,
     pub(super) cap: Duration,
-    pub(super) jitter: Option<Rng>,
+    pub(super) jitter: Option<Jitter>,
+}
+
+/// The random numbers of the jitter.
+#[derive(Debug)]
+pub(super) enum Jitter {
+    /// A clone gets a new seed: each request has a clone of one policy.
+    #[cfg(feature = "std")]
+    Random(Rng),
+    /// A clone is a copy.
+    Seeded(Rng),
+}
+
+impl Jitter {
+    fn rng(&mut self) -> &mut Rng {
+        match self {
+            #[cfg(feature = "std")]
+            Self::Random(rng) => rng,
+            Self::Seeded(rng) => rng,
+        }
+    }
+}
+
+impl Clone for Jitter {
+    fn clone(&self) -> Self {
+        match self {
+            #[cfg(feature = "std")]
+            Self::Random(_) => Self::Random(Rng::new()),
+            Self::Seeded(rng) => Self::Seeded(rng.clone()),
+        }
+    }
 }
 
 impl Growth {
@@ -24,11 +54,11 @@ impl Growth {
     /// Returns the current duration, with jitter.
     pub(super) fn current(&mut self) -> Duration {
         let current = self.next.min(self.cap);
-        let Some(rng) = &mut self.jitter else {
+        let Some(jitter) = &mut self.jitter else {
             return current;
         };
         let nanos = u64::try_from(current.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(rng.u64(nanos / 2..=nanos))
+        Duration::from_nanos(jitter.rng().u64(nanos / 2..=nanos))
     }
 
     pub(super) fn grow(&mut self) {
@@ -57,21 +87,28 @@ macro_rules! growth_options {
         #[doc = concat!("Draws each ", $what, " evenly between its half and its whole, with a random seed, so that")]
         /// clients that fail together do not retry together.
         ///
+        /// A clone gets a new random seed, so requests that each clone one policy, such as those of
+        /// a tower layer, do not retry together either.
+        ///
         /// This is "equal jitter" in Marc Brooker, *Exponential Backoff and Jitter*, AWS
         /// Architecture Blog, 2015. Without `std`, see [`jitter_seeded`](Self::jitter_seeded).
         #[cfg(feature = "std")]
         #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
         #[must_use]
         pub fn jitter(mut self) -> Self {
-            self.growth.jitter = Some(fastrand::Rng::new());
+            self.growth.jitter = Some($crate::policy::growth::Jitter::Random(fastrand::Rng::new()));
             self
         }
 
         /// Like `jitter` (feature `std`), with a seed of your own. The same seed gives the same
         /// durations.
+        ///
+        /// A clone is a copy: it continues with the same durations as the original. So requests
+        /// that each clone one policy, such as those of a tower layer, all have the same jitter and
+        /// retry together.
         #[must_use]
         pub fn jitter_seeded(mut self, seed: u64) -> Self {
-            self.growth.jitter = Some(fastrand::Rng::with_seed(seed));
+            self.growth.jitter = Some($crate::policy::growth::Jitter::Seeded(fastrand::Rng::with_seed(seed)));
             self
         }
     };

@@ -4,6 +4,7 @@
 
 mod answers;
 mod balance;
+mod jitter;
 mod observed;
 mod places;
 mod readiness;

@@ -111,8 +111,8 @@ pub use percentile::Percentile;
 /// 48 kB, whatever it is fed; more with a [`percentile`](Self::percentile). Recording a sample is
 /// two atomic additions without a lock. From time to time (after each sample at first, later 16
 /// times while the memory is filled once) the recording thread also computes the delay, in some tens
-/// of microseconds; no other thread waits for it. It has no clock and no true randomness: the same
-/// events in the same order give the same delays and draws.
+/// of microseconds; no other thread waits for it. It has no clock: the same events in the same order
+/// give the same delays, and with the same [`seed`](Self::seed) the same draws.
 ///
 /// # Changes of latency
 ///

@@ -111,7 +111,7 @@ impl Adaptive {
     /// It is made once, when the race is made, for attempt 1. Later attempts, and attempt 1 if the
     /// draw is lost, have no delay: only a failure starts them, or nothing if
     /// [`OnFailure::Wait`](crate::OnFailure::Wait) says so. The numbers are those of a generator
-    /// with a [`seed`](Self::seed).
+    /// with a random seed, or with your [`seed`](Self::seed).
     ///
     /// Of the races past the delay at least 2 % are not hedged, unless the load is 100 %. Compared
     /// with the others they show what hedging is worth, also if replicas are slow together: see
@@ -129,7 +129,8 @@ impl Adaptive {
         Percentile::new(percent)
     }
 
-    /// Sets the seed of the draws of a [`percentile`](Self::percentile). Default: 0.
+    /// Sets the seed of the draws of a [`percentile`](Self::percentile): the same seed gives the
+    /// same draws. Default: random, so that many clients do not draw alike.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         if let Some(learner) = &mut self.learner {
@@ -219,7 +220,7 @@ impl Learner {
         Self {
             percent,
             beyond,
-            draws: Draws::new(0),
+            draws: Draws::new(fastrand::u64(..)),
             hedges: Samples::new(),
             won: Samples::new(),
             lost: Samples::new(),

@@ -1,5 +1,7 @@
 use super::*;
 use crate::{Backoff, Policy as _};
+#[cfg(feature = "std")]
+use crate::{Cause, GrowingDelay};
 
 fn millis(backoff: Backoff) -> [u128; 6] {
     let mut backoff = backoff;
@@ -50,4 +52,36 @@ fn jitter_without_seed_differs_between_backoffs() {
         millis(backoff.jitter())
     };
     assert_ne!(backoff(), backoff());
+}
+
+/// Distinct first pauses of 100 clones, and of 100 clones of a clone that has paused.
+#[cfg(feature = "std")]
+#[test]
+fn clones_of_random_jitter_have_pauses_of_their_own() {
+    let mut backoff = Backoff::new(Duration::from_secs(1)).jitter();
+    for _ in 0..2 {
+        let pauses = (0..100).map(|_| backoff.clone().pause(1));
+        let distinct = pauses.collect::<std::collections::BTreeSet<_>>().len();
+        // Two of 100 numbers out of half a billion are equal once in 100,000 runs.
+        assert!(distinct >= 99, "{distinct}");
+        backoff = backoff.clone();
+        backoff.pause(1);
+    }
+    let growing = GrowingDelay::new(Duration::from_secs(1)).jitter();
+    let delays = (0..100).map(|_| growing.clone().delay(1, Cause::First));
+    let distinct = delays.collect::<std::collections::BTreeSet<_>>().len();
+    assert!(distinct >= 99, "{distinct}");
+}
+
+#[test]
+fn clone_of_seeded_jitter_continues_with_the_same_durations() {
+    let mut backoff = Backoff::new(Duration::from_secs(1)).jitter_seeded(7);
+    backoff.pause(1);
+    let mut clones = [(); 3].map(|()| backoff.clone());
+    for failures in 2..10 {
+        let pause = backoff.pause(failures);
+        for clone in &mut clones {
+            assert_eq!(clone.pause(failures), pause);
+        }
+    }
 }

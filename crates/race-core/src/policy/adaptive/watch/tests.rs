@@ -9,6 +9,10 @@ fn ms(millis: u64) -> Duration {
 
 /// An [`Adaptive`] that hedges 6 in 10 of the attempts past 10 ms. One in a hundred lasts so long.
 fn trained() -> Adaptive {
+    trained_with_random_seed().seed(0)
+}
+
+fn trained_with_random_seed() -> Adaptive {
     let adaptive = Adaptive::percentile(99.5).extra_load(0.6).without_budget();
     for sample in 0..2_000 {
         let millis = match sample % 100 {
@@ -194,4 +198,13 @@ fn plans_are_drawn_when_races_are_made() {
     };
     assert_eq!(draws(1), draws(1));
     assert_ne!(draws(1), draws(2));
+}
+
+#[test]
+fn clients_do_not_draw_alike() {
+    let draws = || -> Vec<bool> {
+        let adaptive = trained_with_random_seed();
+        (0..128).map(|_| adaptive.plan().unwrap().hedges).collect()
+    };
+    assert_ne!(draws(), draws());
 }
