@@ -5,6 +5,7 @@
 mod adaptive;
 mod fan_out;
 mod figures;
+mod first_requests;
 mod fixed;
 mod places;
 mod queues;
@@ -40,6 +41,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let mut report = Report::default();
     fixed::run(&mut report);
     adaptive::run(&mut report);
+    first_requests::run(&mut report);
     single::run(&mut report, &figures);
     fan_out::run(&mut report);
     queues::run(&mut report, &figures);

@@ -49,7 +49,8 @@ fn the_budget_keeps_the_load_below_the_target_for_every_shape() {
     for (name, shape) in SHAPES {
         let adaptive = Adaptive::extra_load(5.0);
         let load = extra_load(10_000, || &adaptive, (), shape);
-        assert!((4.0..=5.0).contains(&load), "{name}: {load}");
+        // The start reserve adds ten attempts in 10,000, and completes one.
+        assert!((4.0..=5.0 + 0.11).contains(&load), "{name}: {load}");
     }
 }
 
@@ -96,8 +97,8 @@ fn load_while_latencies_rise(adaptive: &Adaptive) -> f64 {
 fn the_budget_bounds_the_load_while_latencies_rise() {
     let adaptive = Adaptive::extra_load(5.0);
     let load = load_while_latencies_rise(&adaptive);
-    // 5 % of 2,000 races, and savings of at most 100 attempts.
-    assert!(load <= 5.0 + 5.0, "{load}");
+    // 5 % of 2,000 races, savings of at most 100 attempts, and a start reserve.
+    assert!(load <= 5.0 + 5.0 + 0.55, "{load}");
 
     let unbounded = Adaptive::extra_load(5.0).without_budget();
     let load = load_while_latencies_rise(&unbounded);

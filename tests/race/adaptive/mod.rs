@@ -6,6 +6,7 @@ use race::{Adaptive, Event, EventKind, OnFailure, Verdict, VirtualClock, core::R
 
 use crate::probe::ms;
 
+mod first_requests;
 mod load;
 mod percentile;
 mod shapes;

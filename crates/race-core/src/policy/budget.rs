@@ -4,6 +4,7 @@
 //! load doubles at the worst moment. A budget limits what all races start together: a percentage on
 //! top of the first attempts.
 
+mod account;
 mod charge;
 mod in_flight;
 mod into_budget;
@@ -11,17 +12,12 @@ mod into_budget;
 use core::fmt;
 
 use super::RaceState;
-use crate::{
-    Cause,
-    sync::{AtomicUsize, Ordering},
-};
+use crate::Cause;
+use account::{ATTEMPT, Account};
 use in_flight::InFlight;
 
 pub use charge::Charge;
 pub use into_budget::IntoBudget;
-
-/// One attempt, in the unit of the balance.
-const ATTEMPT: usize = 1_000;
 
 /// Default of [`Budget::savings`].
 const SAVINGS: usize = 100;
@@ -62,8 +58,9 @@ pub struct Budget {
     deposit: usize,
     reserve: usize,
     savings: usize,
+    start_reserve: u8,
     charges_failover: bool,
-    balance: AtomicUsize,
+    account: Account,
     /// Present if it is a share of what is running.
     in_flight: Option<InFlight>,
 }
@@ -86,8 +83,9 @@ impl Budget {
             deposit,
             reserve: 0,
             savings: SAVINGS * ATTEMPT,
+            start_reserve: 0,
             charges_failover: false,
-            balance: AtomicUsize::new(0),
+            account: Account::new(0, 0),
             in_flight: None,
         }
     }
@@ -126,12 +124,46 @@ impl Budget {
     #[must_use]
     pub fn reserve(mut self, attempts: u16) -> Self {
         self.reserve = usize::from(attempts) * ATTEMPT;
-        self.balance = AtomicUsize::new(self.reserve);
+        self.account = Account::new(self.reserve, self.start_reserve);
+        self
+    }
+
+    /// Sets a number of attempts that pay for hedges of at most every fourth race, for a client that
+    /// starts beside a server that hangs. Default: 0, and 10 in the budget of an `Adaptive`; at most
+    /// 15. Set it before the budget is used.
+    ///
+    /// While the balance is below one attempt, each race deposits a quarter of an attempt instead of
+    /// its percentage, as often as `attempts` need. So the first race can be hedged, a small
+    /// percentage does not have to be earned first, and what the races earn counts toward the
+    /// quarter. It is bounded by count, whatever the time: a thousand clients that are restarted
+    /// together and hedge all they can add at most a quarter to their first `4 * attempts` requests.
+    /// Afterwards each adds its percentage.
+    ///
+    /// An unused start reserve stays for later, at the same rate. It has no effect on a budget of 25
+    /// % or more after its first race, and none on a share of what is [in flight](Self::in_flight).
+    ///
+    /// ```
+    /// use race_core::Budget;
+    ///
+    /// let budget = Budget::percent(5).start_reserve(10);
+    /// let mut hedge = || {
+    ///     budget.deposit();
+    ///     budget.withdraw()
+    /// };
+    /// assert_eq!((0..40).filter(|_| hedge()).count(), 10);
+    /// assert_eq!((0..100).filter(|_| hedge()).count(), 5);
+    /// ```
+    #[must_use]
+    pub fn start_reserve(mut self, attempts: u8) -> Self {
+        self.start_reserve = attempts;
+        self.account = Account::new(self.reserve, attempts);
         self
     }
 
     /// Limits how many unused attempts can be saved on top of the reserve. It bounds what a quiet
     /// week allows in a bad minute. Default: 100.
+    ///
+    /// With 32-bit pointers, reserve and savings together hold at most 67,108 attempts.
     #[must_use]
     pub fn savings(mut self, attempts: u16) -> Self {
         self.savings = usize::from(attempts) * ATTEMPT;
@@ -150,17 +182,13 @@ impl Budget {
 
     /// Deposits for the first attempt of a race. Races with this budget do so themselves.
     pub fn deposit(&self) {
-        self.add(self.deposit);
+        self.account.deposit(self.deposit, self.most());
     }
 
     /// Withdraws one attempt; returns `false` if the balance is too low.
     #[must_use]
     pub fn withdraw(&self) -> bool {
-        if self.in_flight.is_some() {
-            return false;
-        }
-        let withdrawn = self.update(|balance| balance.checked_sub(ATTEMPT));
-        withdrawn.is_ok()
+        self.in_flight.is_none() && self.account.withdraw()
     }
 
     /// Returns how many charged attempts could start now.
@@ -168,20 +196,18 @@ impl Budget {
     pub fn balance(&self) -> usize {
         match &self.in_flight {
             Some(in_flight) => in_flight.room(self.reserve / ATTEMPT),
-            None => self.balance.load(Ordering::Relaxed) / ATTEMPT,
+            None => self.account.balance() / ATTEMPT,
         }
     }
 
-    fn add(&self, amount: usize) {
-        // The maximum does not overflow: each part is below 2^16 * 1000.
-        let max = self.reserve + self.savings;
-        let _full = self.update(|balance| (balance < max).then(|| max.min(balance + amount)));
+    /// Gives a withdrawn attempt back.
+    fn refund(&self) {
+        self.account.refund(self.most());
     }
 
-    // The balance guards no other memory, so no ordering is needed.
-    fn update(&self, change: impl FnMut(usize) -> Option<usize>) -> Result<usize, usize> {
-        self.balance
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, change)
+    /// The highest balance. It does not overflow: each part is below 2^16 * 1000.
+    const fn most(&self) -> usize {
+        self.reserve + self.savings
     }
 
     fn charges(&self, state: &RaceState<'_>) -> bool {

@@ -75,8 +75,9 @@ pub use percentile::Percentile;
 /// When latencies rise, nearly every race outlasts the learnt delay, and hedging all of them would
 /// double the load, even after the cause is gone (N. Bronson et al., *Metastable Failures in
 /// Distributed Systems*, HotOS 2021). So an `Adaptive` charges its hedges to a [`Budget`] of its
-/// own: the target share of the races, rounded up to a thousandth, with savings of 100 attempts.
-/// Replace it by another [`budget`](Self::budget), or race
+/// own: the target share of the races, rounded up to a thousandth, with savings of 100 attempts and
+/// a [start reserve](Budget::start_reserve) of 10, which pays for hedges of at most every fourth
+/// race until the first races have earned some. Replace it by another [`budget`](Self::budget), or race
 /// [`without_budget`](Self::without_budget).
 ///
 /// # What it learns from
@@ -143,6 +144,10 @@ pub struct Adaptive {
     learner: Option<Box<Learner>>,
 }
 
+/// The start reserve of the budget. Ten hedges in the first 40 races are enough to learn that a
+/// server hangs.
+const START_RESERVE: u8 = 10;
+
 impl Adaptive {
     /// Hedges an attempt that is slower than this share of the attempts: 0.95 hedges the slowest 5
     /// %.
@@ -175,7 +180,7 @@ impl Adaptive {
             initial: None,
             floor: Duration::ZERO,
             ceiling: Duration::MAX,
-            budget: Some(Budget::per_mille(per_mille(beyond))),
+            budget: Some(budget(beyond)),
             samples: Samples::new(),
             due: AtomicU64::new(0),
             rule: AtomicRule::none(),
@@ -209,7 +214,20 @@ impl Adaptive {
     }
 
     /// Sets the delay during the warm-up. Default: none. With an initial delay, a server that never
-    /// answers is hedged from the start.
+    /// answers is hedged from the start, as often as the budget allows.
+    ///
+    /// Set a [`ceiling`](Self::ceiling) as well. If a server hangs from the start, the slowest
+    /// samples of the warm-up are those that hung, and without a ceiling the delay that is learnt
+    /// from them can be as long as the attempt timeout, which hedges nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use race_core::Adaptive;
+    ///
+    /// let ms = Duration::from_millis;
+    /// let adaptive = Adaptive::extra_load(5.0).initial(ms(50)).ceiling(ms(200));
+    /// assert_eq!(adaptive.delay(), Some(ms(50)));
+    /// ```
     #[must_use]
     pub fn initial(mut self, delay: Duration) -> Self {
         self.initial = Some(delay);
@@ -334,6 +352,15 @@ impl Observer for &Adaptive {
 impl Observer for Arc<Adaptive> {
     fn observe(&mut self, event: Event) {
         (&**self).observe(event);
+    }
+}
+
+/// Returns the budget for a share of the races. A share of 0 has no start reserve: it never hedges.
+fn budget(share: f64) -> Budget {
+    let budget = Budget::per_mille(per_mille(share));
+    match share > 0.0 {
+        true => budget.start_reserve(START_RESERVE),
+        false => budget,
     }
 }
 

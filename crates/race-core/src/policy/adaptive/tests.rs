@@ -173,6 +173,20 @@ fn target_out_of_range_is_clamped() {
 }
 
 #[test]
+fn target_of_zero_hedges_nothing_during_the_warm_up_either() {
+    for (load, hedges) in [(0.0, 0), (f64::NAN, 0), (0.1, 10), (5.0, 10)] {
+        let adaptive = Adaptive::extra_load(load).initial(ms(50));
+        let budget = adaptive.budget.expect("it has one");
+        budget.deposit();
+        let pays = |_: &u32| {
+            budget.deposit();
+            budget.withdraw()
+        };
+        assert_eq!((0..40).filter(pays).count(), hedges, "{load}");
+    }
+}
+
+#[test]
 fn zero_and_longest_times_are_samples() {
     let adaptive = Adaptive::quantile(0.5).warm_up(1).memory(0);
     tell(&adaptive, EventKind::Won, Duration::ZERO);

@@ -89,7 +89,7 @@ impl Charged {
     fn refund(&mut self, budget: &Budget, state: &RaceState<'_>) {
         match &budget.in_flight {
             Some(in_flight) => self.drop_next(in_flight),
-            None if budget.charges(state) => budget.add(ATTEMPT),
+            None if budget.charges(state) => budget.refund(),
             None => {}
         }
     }
