@@ -123,7 +123,7 @@ impl Adaptive {
     /// A percentile needs some tens of samples beyond it, so 99.9 sets a [`memory`](Self::memory)
     /// of 50,000, and 99.99 and above 500,000. Hedges have a memory of their own, of 1,000; until
     /// there were 100 they are expected to take as long as first attempts. They do not count as
-    /// [`samples`](Self::samples). All of it takes 190 kB, and up to 80 kB for the estimates.
+    /// [`samples`](Self::samples). All of it takes 152 kB, and up to 80 kB for the estimates.
     #[must_use = "it needs `extra_load`"]
     pub fn percentile(percent: f64) -> Percentile {
         Percentile::new(percent)

@@ -5,19 +5,10 @@ use core::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use histogram::{AtomicHistogram32, Config, Histogram32};
-
 use super::{
+    buckets::{self, BUCKETS, Buckets},
     curve::{Curve, Point},
-    rule::LONGEST,
     survival,
-};
-
-/// The buckets, in nanoseconds up to 2^42 (73 minutes). Each power of two has 64 of them, so the
-/// width of a bucket is at most 1/64 of its values.
-const BUCKETS: Config = match Config::new(6, 42) {
-    Ok(buckets) => buckets,
-    Err(_) => panic!("42 is more than 6, and at most 64"),
 };
 
 /// How often an estimate is made while the memory is filled once.
@@ -33,9 +24,9 @@ const NEGLIGIBLE: f32 = 1e-3;
 /// and no thread waits for it.
 pub(super) struct Samples {
     /// Exact samples since the last `learn`.
-    exact: AtomicHistogram32,
+    exact: Buckets,
     /// Censored samples since the last `learn`.
-    censored: AtomicHistogram32,
+    censored: Buckets,
     /// The number of samples since the beginning.
     recorded: AtomicU64,
     weights: Mutex<Weights>,
@@ -45,8 +36,6 @@ pub(super) struct Samples {
 pub(super) struct Weights {
     exact: Box<[f32]>,
     censored: Box<[f32]>,
-    /// The buffer into which `learn` drains the recorded samples. Kept, because it is large.
-    taken: Histogram32,
     /// The sum of the weights.
     total: f64,
     /// The number of samples at which `learn_if_due` learns again.
@@ -64,15 +53,14 @@ pub(super) enum Sample {
 
 impl Samples {
     pub(super) fn new() -> Self {
-        let weights = || vec![0.0; BUCKETS.total_buckets()].into();
+        let weights = || vec![0.0; BUCKETS].into();
         Self {
-            exact: AtomicHistogram32::with_config(&BUCKETS),
-            censored: AtomicHistogram32::with_config(&BUCKETS),
+            exact: Buckets::new(),
+            censored: Buckets::new(),
             recorded: AtomicU64::new(0),
             weights: Mutex::new(Weights {
                 exact: weights(),
                 censored: weights(),
-                taken: Histogram32::with_config(&BUCKETS),
                 total: 0.0,
                 due: 0,
             }),
@@ -85,9 +73,7 @@ impl Samples {
             Sample::Exact(took) => (&self.exact, took),
             Sample::Censored(took) => (&self.censored, took),
         };
-        let nanos = u64::try_from(took.as_nanos()).map_or(LONGEST, |nanos| nanos.min(LONGEST));
-        kind.increment(nanos)
-            .expect("every time up to the longest has a bucket");
+        kind.record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         // A thread that reads this count must also see the samples that it counts.
         self.recorded.fetch_add(1, Ordering::AcqRel) + 1
     }
@@ -130,18 +116,11 @@ impl Samples {
         let Weights {
             exact,
             censored,
-            taken,
             total,
             ..
         } = weights;
-        for (recorded, weights) in [(&self.exact, &mut *exact), (&self.censored, &mut *censored)] {
-            recorded
-                .drain_into(taken)
-                .expect("both histograms have the same buckets");
-            for (weight, &count) in weights.iter_mut().zip(taken.as_slice()) {
-                *weight += count as f32;
-            }
-        }
+        self.exact.drain_into(exact);
+        self.censored.drain_into(censored);
         let sum = survival::sum(exact) + survival::sum(censored);
         let memory = f64::from(memory);
         *total = sum.min(memory);
@@ -162,7 +141,7 @@ impl Weights {
     /// If there is no such delay, returns the longest time seen; without samples `None`.
     pub(super) fn delay(&self, beyond: f64) -> Option<u64> {
         let index = survival::bucket(&self.exact, &self.censored, beyond)?;
-        Some(self.taken.iter().nth(index)?.end())
+        Some(buckets::end(index))
     }
 
     /// Returns the estimate.
@@ -174,12 +153,10 @@ impl Weights {
 
     /// Writes the estimate into a curve.
     pub(super) fn fill(&self, curve: &mut Curve) {
-        let mut buckets = self.taken.iter().enumerate();
         let points = survival::curve(&self.exact, &self.censored);
-        curve.fill(points.filter_map(|(index, running)| {
-            let (_, bucket) = buckets.find(|(bucket, _)| *bucket == index)?;
-            let at = bucket.end();
-            Some(Point { at, running })
+        curve.fill(points.map(|(index, running)| {
+            let at = buckets::end(index);
+            Point { at, running }
         }));
     }
 

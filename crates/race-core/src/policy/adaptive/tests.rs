@@ -187,6 +187,21 @@ fn target_of_zero_hedges_nothing_during_the_warm_up_either() {
 }
 
 #[test]
+fn warm_up_ends_with_the_first_delay_of_its_own() {
+    let adaptive = Adaptive::quantile(0.9).warm_up(10).initial(ms(50));
+    won(&adaptive, 9, 10);
+    assert_eq!(
+        (adaptive.is_warming_up(), adaptive.delay()),
+        (true, Some(ms(50)))
+    );
+    won(&adaptive, 1, 10);
+    assert!(!adaptive.is_warming_up());
+    assert_delay(&adaptive, 10);
+    let never = Adaptive::quantile(1.0).initial(ms(50));
+    assert_eq!((never.is_warming_up(), never.delay()), (false, None));
+}
+
+#[test]
 fn zero_and_longest_times_are_samples() {
     let adaptive = Adaptive::quantile(0.5).warm_up(1).memory(0);
     tell(&adaptive, EventKind::Won, Duration::ZERO);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::policy::adaptive::rule::LONGEST;
 
 fn weight(samples: &Samples, memory: u32) -> f64 {
     let mut weights = samples.try_lock().expect("no other thread has it");
@@ -80,18 +81,7 @@ fn faded_samples_are_removed() {
 }
 
 #[test]
-fn buckets_are_at_most_a_64th_of_their_values_wide() {
-    let buckets = Histogram32::with_config(&BUCKETS);
-    assert!(
-        buckets
-            .iter()
-            .all(|it| it.end() - it.start() <= it.start() / 64)
-    );
-    assert_eq!(buckets.iter().last().map(|it| it.end()), Some(LONGEST));
-}
-
-#[test]
-fn samples_take_48_kilobytes() {
-    let bytes = BUCKETS.total_buckets() * (2 * size_of::<u32>() + 2 * size_of::<f32>() + 4);
-    assert_eq!(bytes, 47_360);
+fn samples_take_38_kilobytes() {
+    let bytes = BUCKETS * 2 * (size_of::<u32>() + size_of::<f32>());
+    assert_eq!(bytes, 37_888);
 }
