@@ -40,6 +40,8 @@
 #[cfg(feature = "adaptive")]
 mod adaptive;
 mod body;
+#[cfg(feature = "adaptive")]
+mod class_delay;
 mod classify;
 mod debug;
 mod delays;
@@ -52,14 +54,17 @@ mod store;
 pub use object_store;
 pub use race_core;
 
-#[cfg(feature = "adaptive")]
-#[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
-pub use adaptive::AdaptiveDelays;
 pub use classify::classify;
 pub use delays::Delays;
 pub use error::TimeoutError;
 pub use read_class::{ReadClass, SizeClass};
 pub use store::GenericHedgedStore;
+#[cfg(feature = "adaptive")]
+#[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
+pub use {
+    adaptive::AdaptiveDelays,
+    class_delay::{ClassDelay, ClassPolicy},
+};
 
 /// A [`GenericHedgedStore`] that works on any executor: its timer is driven by a thread.
 #[cfg(feature = "std")]

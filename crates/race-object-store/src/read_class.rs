@@ -76,6 +76,18 @@ impl ReadClass {
         Self::Ranges(SizeClass::of(bytes))
     }
 
+    /// Returns the larger classes of the same operation, the nearest first; of a HEAD, which asks for
+    /// nothing, all classes of a GET.
+    #[cfg(feature = "adaptive")]
+    pub(crate) fn larger(self) -> impl Iterator<Item = Self> {
+        let end = match self {
+            Self::Head | Self::Get(_) => Self::Get(SizeClass::Larger),
+            Self::Ranges(_) => Self::Ranges(SizeClass::Larger),
+        };
+        let positions = self.position() + 1..=end.position();
+        positions.map(|position| Self::ALL[position])
+    }
+
     /// The position in [`ALL`](Self::ALL).
     #[cfg(feature = "adaptive")]
     pub(crate) fn position(self) -> usize {
@@ -121,6 +133,20 @@ mod tests {
         assert_eq!(get(offset), ReadClass::Get(Larger));
         let huge = [0..u64::MAX, 0..u64::MAX];
         assert_eq!(ReadClass::of_ranges(&huge), ReadClass::Ranges(Larger));
+    }
+
+    #[test]
+    #[cfg(feature = "adaptive")]
+    fn larger_classes_are_those_of_the_same_operation() {
+        use ReadClass::{Get, Head, Ranges};
+        use SizeClass::*;
+        let larger = |class: ReadClass| class.larger().collect::<Vec<_>>();
+        let gets = [UpTo64KiB, UpTo1MiB, UpTo8MiB, Larger].map(Get);
+        assert_eq!(larger(Head), gets);
+        assert_eq!(larger(Get(UpTo1MiB)), [Get(UpTo8MiB), Get(Larger)]);
+        assert_eq!(larger(Get(Larger)), []);
+        assert_eq!(larger(Ranges(UpTo8MiB)), [Ranges(Larger)]);
+        assert_eq!(larger(Ranges(Larger)), []);
     }
 
     #[test]

@@ -15,3 +15,4 @@ mod options;
 mod passed_on;
 mod slow;
 mod types;
+mod warm_up;
