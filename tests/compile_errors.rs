@@ -119,6 +119,35 @@ fn number_as_policy_lists_the_policies() {
 }
 
 #[test]
+fn adaptive_with_a_timer_that_is_not_clone_names_clone() {
+    let program = "use std::{future::ready, pin::Pin, sync::Arc, task::{Context, Poll}};
+    use race::{Adaptive, Moment, Timer, core::Race};
+    struct Mine;
+    impl Timer for Mine {
+        fn now(&self) -> Moment { Moment::ZERO }
+        fn poll_until(self: Pin<&mut Self>, _: Moment, _: &mut Context<'_>) -> Poll<()> {
+            Poll::Pending
+        }
+        fn disarm(self: Pin<&mut Self>) {}
+    }
+    fn main() {
+        let adaptive = Arc::new(Adaptive::quantile(0.9));
+        let _ = Race::of_with(Mine, &adaptive, [ready(1)]);
+        let _ = Race::of_with(Mine, &*adaptive, [ready(1)]);
+        let _ = Race::of_with(Mine, adaptive, [ready(1)]);
+    }";
+    let message = message("adaptive-not-clone", "\"std\", \"adaptive\"", program);
+    for policy in ["&Adaptive", "Arc<Adaptive>", "&Arc<Adaptive>"] {
+        let cause = "does not say when attempts start in a race with the timer `Mine`";
+        assert_names_the_cure(&message, &[&format!("`{policy}` {cause}")]);
+    }
+    assert_names_the_cure(
+        &message,
+        &["so `Mine` must be `Clone`", "`adaptive.timed_by(clock)`"],
+    );
+}
+
+#[test]
 fn lazy_lock_as_policy_names_the_dereference() {
     let message = message_of("policy-lazy-lock", "Race::of(&ADAPTIVE, futures)");
     assert_names_the_cure(

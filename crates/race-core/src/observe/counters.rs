@@ -186,5 +186,13 @@ impl Observer for Arc<Counters> {
     }
 }
 
+/// As for [`Arc`].
+#[cfg(target_has_atomic = "ptr")]
+impl Observer for &Arc<Counters> {
+    fn observe(&mut self, event: Event) {
+        self.count(event);
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests;

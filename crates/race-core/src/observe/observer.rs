@@ -14,7 +14,7 @@ use crate::Event;
 /// block, and should not panic.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot observe a race",
-    note = "an observer is `&Counters`, `Arc<Counters>`, `&RaceOverrun`, `Staircase`, `Traced`, `&Adaptive`, or a pair of these",
+    note = "an observer is `&Counters`, `Arc<Counters>`, `&Arc<Counters>`, `&RaceOverrun`, `Staircase`, `Traced`, `&Adaptive`, or a pair of these",
     note = "pass a closure to `.on_event(|event| ..)` instead of `.observer(..)`",
     note = "for a `LazyLock` or another pointer, pass what it points to: `&*pointer`"
 )]

@@ -2,13 +2,16 @@ use super::{Hook, Policy};
 
 /// A value that the constructors of a race take as their policy.
 ///
-/// Every [`Policy`] is one. `&Adaptive` and `Arc<Adaptive>` bring an observer and a budget along.
+/// Every [`Policy`] is one. `&Adaptive`, `Arc<Adaptive>` and `&Arc<Adaptive>` bring an observer and a
+/// budget along; the timer must then be `Clone`.
 ///
 /// `T` is the timer of the race.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say when attempts start",
+    message = "`{Self}` does not say when attempts start in a race with the timer `{T}`",
     note = "a policy is a `Duration`, `Steps`, `GrowingDelay`, `Backoff`, `&Adaptive`, `Arc<Adaptive>`, or a \
             closure `|index: usize| -> Option<Duration>`",
+    note = "an `Adaptive` measures attempts on a clone of the timer, so `{T}` must be `Clone`; or \
+            pass `adaptive.timed_by(clock)`",
     note = "for a `LazyLock` or another pointer, pass what it points to: `&*pointer`"
 )]
 pub trait IntoPolicy<T> {

@@ -91,3 +91,44 @@ macro_rules! into_policy {
 }
 
 into_policy! { &Adaptive, Arc<Adaptive> }
+
+/// As for `&Adaptive`.
+impl<'a, T> IntoPolicy<T> for &'a Arc<Adaptive>
+where
+    &'a Adaptive: IntoPolicy<T>,
+{
+    type Policy = <&'a Adaptive as IntoPolicy<T>>::Policy;
+    type Hooks = <&'a Adaptive as IntoPolicy<T>>::Hooks;
+
+    fn into_policy(self, timer: &T) -> (Self::Policy, Self::Hooks) {
+        (&**self).into_policy(timer)
+    }
+}
+
+#[cfg(all(test, feature = "test-util"))]
+mod tests {
+    use super::*;
+    use crate::{Counters, Race, VirtualClock};
+
+    #[test]
+    fn shared_values_are_taken_by_reference_and_in_an_arc() {
+        let clock = VirtualClock::new();
+        let adaptive = Arc::new(Adaptive::extra_load(5.0).initial(Duration::from_millis(10)));
+        let counters = Arc::new(Counters::new());
+        let attempts = || [100, 20].map(|millis| clock.sleep(Duration::from_millis(millis)));
+        let race = Race::of_with(clock.timer(), &adaptive, attempts());
+        let won = clock
+            .run(race.observer(&counters).first())
+            .expect("it ends");
+        assert_eq!(won.expect("it wins").elapsed, Duration::from_millis(30));
+        assert_eq!(adaptive.samples(), 2);
+
+        let race = Race::of_with(clock.timer(), &*adaptive, attempts()).observer(counters.clone());
+        clock.run(race.first()).expect("it ends");
+        // As an observer it records a second time.
+        let race = Race::of_with(clock.timer(), adaptive.clone(), attempts()).observer(&adaptive);
+        clock.run(race.first()).expect("it ends");
+        assert_eq!(counters.counts().races, 2);
+        assert_eq!(adaptive.samples(), 2 + 1 + 2);
+    }
+}

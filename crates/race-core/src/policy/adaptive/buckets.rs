@@ -64,7 +64,7 @@ const fn index(nanos: u64) -> usize {
 pub(super) const fn end(index: usize) -> u64 {
     let cut = (index / PER_POWER).saturating_sub(1);
     let high = index - cut * PER_POWER;
-    (high as u64 + 1 << cut) - 1
+    ((high as u64 + 1) << cut) - 1
 }
 
 #[cfg(test)]

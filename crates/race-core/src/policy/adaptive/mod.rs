@@ -41,7 +41,7 @@ pub use percentile::Percentile;
 /// (hedged requests: J. Dean and L. A. Barroso, *The Tail at Scale*, CACM 56(2), 2013).
 ///
 /// It is the policy of a race: `Race::of(&adaptive, attempts)`. Races share it by reference or in
-/// an `Arc`. Use one for each kind of request with similar latencies.
+/// an `Arc`, which they take by value or by reference. Use one for each kind of request with similar latencies.
 ///
 /// It counts the losers. A race cancels slow attempts, so an estimator that sees winners only is
 /// blind to the tail that it measures and spends several times the load it was asked for. Here a
@@ -357,6 +357,12 @@ impl Observer for &Adaptive {
 impl Observer for Arc<Adaptive> {
     fn observe(&mut self, event: Event) {
         (&**self).observe(event);
+    }
+}
+
+impl Observer for &Arc<Adaptive> {
+    fn observe(&mut self, event: Event) {
+        (&***self).observe(event);
     }
 }
 
