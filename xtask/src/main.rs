@@ -6,6 +6,8 @@ mod examples;
 mod features;
 mod fuzz;
 mod lane;
+#[cfg(test)]
+mod manifests;
 mod msrv;
 mod output;
 mod package;

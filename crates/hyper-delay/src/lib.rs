@@ -15,6 +15,7 @@
 //!      └────────── replies, deliveries ─┘ └── committed ───┘
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod access;
