@@ -105,7 +105,11 @@ static TASKS: &[Task] = &[
     run("test", "run all tests", checks::test),
     run("docs", "build the documentation", checks::docs),
     run("features", "lint combinations of features", features::run),
-    run("msrv", "compile the libraries with rust-version", msrv::run),
+    run(
+        "msrv",
+        "compile the libraries with rust-version, without warnings",
+        msrv::run,
+    ),
     run("no-std", "link and run a no_std program", checks::no_std),
     run(
         "embassy",

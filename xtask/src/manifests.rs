@@ -40,7 +40,7 @@ fn missing(manifest: &str) -> Vec<String> {
         let inherited = format!("{key}.workspace = true");
         let own = format!("{key} = ");
         let is_it = |line: &&str| **line == inherited || line.starts_with(&own);
-        lines.iter().any(|line| is_it(line))
+        lines.iter().any(is_it)
     };
     let keys = [
         "description",

@@ -10,21 +10,25 @@ use crate::{
 /// Names the compiler to use.
 const VARIABLE: &str = "MSRV_RUSTC";
 
-/// Lints are checked with the current compiler only: those of an old one differ.
+/// For builds whose warnings another task judges.
 pub(crate) const QUIET: &str = "-Awarnings";
+
+/// Whoever builds the libraries from a checkout or a git dependency sees their warnings. Cargo hides
+/// those of dependencies from a registry.
+const STRICT: &str = "-Dwarnings";
 
 /// Features whose dependencies need a newer compiler, with their libraries.
 const NEWER: [(&str, &str); 1] = [("race-connect", "hickory")];
 
-/// The libraries compile, with all features and with none. Features that need a newer compiler are
-/// left out.
+/// The libraries compile without a warning, with all features and with none. Features that need a
+/// newer compiler are left out.
 pub(crate) fn run() -> Outcome {
     let compiler = compiler()?;
     let target = workspace::target()?.join("msrv");
     let check = |selection: &str| {
         Step::cargo(&format!("check --locked {selection}"))
             .env("RUSTC", &compiler)
-            .env("RUSTFLAGS", QUIET)
+            .env("RUSTFLAGS", STRICT)
             .env("CARGO_TARGET_DIR", &target)
             .run()
     };

@@ -54,6 +54,8 @@ pub(super) enum Expired {
 
 /// The expiries of the running attempts, ordered by their moments. That is also the order of their
 /// indices, unless the attempt timeout of a running race was changed.
+// rustc 1.85 does not see that a bound makes it reachable (rust-lang/rust#110923).
+#[allow(unreachable_pub)]
 pub trait Expiries: Default + 'static {
     fn insert(&mut self, expiry: Expiry);
     /// Whether there is no room for another one.
