@@ -25,7 +25,7 @@ mod workspace;
 
 use std::{env, process::ExitCode};
 
-use plan::{BESIDE, THEN};
+use plan::{BESIDE, Plan, THEN};
 use step::Outcome;
 
 struct Task {
@@ -133,7 +133,7 @@ static TASKS: &[Task] = &[
     run("clients", "run the Go and Java clients", clients::run),
     run(
         "package",
-        "build, install, run and purge a Debian package of a dev build",
+        "package the crates; build, install, run and purge a Debian package of a dev build",
         package::run,
     ),
     run(
@@ -178,7 +178,7 @@ static TASKS: &[Task] = &[
     ),
     full(
         "release-package",
-        "the same as package, and the image, of a release build",
+        "the same as package, and the image, of a release build; compile the packaged crates",
         package::release,
     ),
     full(
@@ -233,7 +233,8 @@ fn print_help() {
     }
     help += &format!(
         "\nTasks on both sides of {BESIDE} run at the same time, those after {THEN} when all before \
-         it have ended. Only one at a time can compile for the workspace: others wait for it.\n"
+         it have ended. Only one at a time can compile for the workspace: others wait for it.\n\n\
+         `package --repository URL` packages the crates alone, as docs/publishing.md describes.\n"
     );
     output::write(help.as_bytes());
 }
@@ -247,10 +248,10 @@ fn main() -> ExitCode {
             false => ExitCode::SUCCESS,
         };
     }
-    let phases = match plan::phases(&words) {
-        Ok(phases) => phases,
+    let plan = match plan::plan(&words) {
+        Ok(plan) => plan,
         Err(error) => {
-            eprintln!("error: {error}; `cargo xtask` lists them");
+            eprintln!("error: {error}; `cargo xtask` shows the usage");
             return ExitCode::from(2);
         }
     };
@@ -259,7 +260,11 @@ fn main() -> ExitCode {
         eprintln!("error: {root}: {error}");
         return ExitCode::FAILURE;
     }
-    match lane::run_all(&phases) {
+    let outcome = match plan {
+        Plan::Tasks(phases) => lane::run_all(&phases),
+        Plan::Crates(repository) => package::for_registry(&repository),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("\nerror: {error}");

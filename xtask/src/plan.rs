@@ -1,6 +1,9 @@
 //! Which tasks run one after the other, and which at the same time: the words of the command line.
 
-use crate::{TASKS, Task};
+use crate::{TASKS, Task, package::Repository};
+
+/// The option of the task `package`.
+const REPOSITORY: &str = "--repository";
 
 /// Between the tasks of two lanes.
 pub(crate) const BESIDE: &str = "//";
@@ -11,12 +14,42 @@ pub(crate) const THEN: &str = "then";
 /// The tasks of a lane run in order.
 type Lane = Vec<&'static Task>;
 
-/// Returns the phases of the command line, each with lanes that run at the same time.
+/// What the words of the command line ask for.
+pub(crate) enum Plan {
+    /// Phases, each with lanes that run at the same time.
+    Tasks(Vec<Vec<Lane>>),
+    /// `package --repository URL`.
+    Crates(Repository),
+}
+
+/// Reads the command line.
 ///
 /// # Errors
 ///
-/// Names a word that is no task, or the sign beside which a task is missing.
-pub(crate) fn phases(words: &[String]) -> Result<Vec<Vec<Lane>>, String> {
+/// Names a word that is no task, the sign beside which a task is missing, or what is wrong with the
+/// option.
+pub(crate) fn plan(words: &[String]) -> Result<Plan, String> {
+    let is_option = |word: &String| word.split('=').next() == Some(REPOSITORY);
+    if !words.iter().any(is_option) {
+        return phases(words).map(Plan::Tasks);
+    }
+    let words: Vec<_> = words.iter().map(|word| &**word).collect();
+    let joined = |word: &'_ str| word.split_once('=').map(|(_, url)| url.to_owned());
+    let url = match *words {
+        ["package", REPOSITORY] | [REPOSITORY, "package"] | [REPOSITORY] => {
+            return Err(format!("{REPOSITORY} has no value: give the URL after it"));
+        }
+        ["package", REPOSITORY, url] | [REPOSITORY, url, "package"] => Some(url.to_owned()),
+        ["package", word] | [word, "package"] => joined(word),
+        _ => None,
+    };
+    let url = url.ok_or_else(|| {
+        format!("{REPOSITORY} is for the task package alone: package {REPOSITORY} URL")
+    })?;
+    Repository::parse(&url).map(Plan::Crates)
+}
+
+fn phases(words: &[String]) -> Result<Vec<Vec<Lane>>, String> {
     let lanes = |words: &[String]| words.split(|word| word == BESIDE).map(lane).collect();
     words.split(|word| word == THEN).map(lanes).collect()
 }
@@ -55,6 +88,40 @@ mod tests {
             ("lint // docs then test then msrv", "lint/docs|test|msrv"),
         ] {
             assert_eq!(planned(line).as_deref(), Ok(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn repository_is_an_option_of_package_alone() {
+        let read = |line: &str| {
+            let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            match plan(&words) {
+                Ok(Plan::Tasks(_)) => Ok(None),
+                Ok(Plan::Crates(repository)) => Ok(Some(repository)),
+                Err(error) => Err(error),
+            }
+        };
+        let repository = Repository::parse("https://a.example/b/c");
+        for line in [
+            "package --repository https://a.example/b/c",
+            "package --repository=https://a.example/b/c/",
+            "--repository https://a.example/b/c package",
+        ] {
+            assert_eq!(read(line), repository.clone().map(Some), "{line}");
+        }
+        assert_eq!(read("package lint"), Ok(None));
+        for (line, expected) in [
+            ("package --repository", "has no value"),
+            ("package --repository a", "\"a\" is not the URL"),
+            ("package --repository=", "\"\" is not the URL"),
+            ("lint --repository https://a.example/b/c", "package alone"),
+            (
+                "package lint --repository https://a.example/b/c",
+                "package alone",
+            ),
+        ] {
+            let error = read(line).expect_err(line);
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 

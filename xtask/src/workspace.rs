@@ -17,6 +17,18 @@ pub(crate) fn rust_version() -> Result<String, String> {
     Ok(version.to_owned())
 }
 
+/// The version that the published crates share.
+pub(crate) fn version() -> Result<String, String> {
+    let manifest = read(Path::new(MANIFEST))?;
+    let version = value(&manifest, "version").ok_or("Cargo.toml has no version")?;
+    Ok(version.to_owned())
+}
+
+/// The names of the published crates, in order.
+pub(crate) fn published() -> Result<Vec<String>, String> {
+    crates_that(|manifest| !manifest.lines().any(|line| line == "publish = false"))
+}
+
 /// The published libraries that keep the `rust-version` of the workspace, in order of name.
 pub(crate) fn libraries() -> Result<Vec<String>, String> {
     crates_that(|manifest| {
