@@ -3,7 +3,7 @@ use std::{
     net::SocketAddr,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use race_core::{
@@ -11,7 +11,7 @@ use race_core::{
     source::{Handles, Source, SourceTypes},
 };
 
-use crate::{NextAddress, resolution::Resolution};
+use crate::{NextAddress, gap::Gap, resolution::Resolution};
 
 /// A resolution that outlives the race, which drops its source.
 pub(crate) struct Shared<A>(Arc<Mutex<Resolution<A>>>);
@@ -35,18 +35,20 @@ impl<A> Clone for Shared<A> {
 /// Attempts to connect to the addresses of a resolver's answers.
 pub(crate) struct Dials<A, T, D, F> {
     resolution: Shared<A>,
-    /// For the Resolution Delay.
+    /// For the Resolution Delay and the gap.
     timer: T,
+    gap: Gap,
     dial: D,
     handles: Handles,
     attempt: PhantomData<fn() -> F>,
 }
 
 impl<A, T, D, F> Dials<A, T, D, F> {
-    pub(crate) fn new(resolution: Shared<A>, timer: T, dial: D) -> Self {
+    pub(crate) fn new(resolution: Shared<A>, timer: T, gap: Gap, dial: D) -> Self {
         Self {
             resolution,
             timer,
+            gap,
             dial,
             handles: Handles::new(),
             attempt: PhantomData,
@@ -72,36 +74,36 @@ where
         loop {
             let now = self.timer.now();
             let next = self.resolution.lock().next(now, Some(cx));
-            match next {
-                NextAddress::Start(address) => return Poll::Ready(Some(address)),
+            let moment = match next {
+                NextAddress::Start(address) => match self.gap.until(address, now) {
+                    Some(moment) => moment,
+                    None => return Poll::Ready(Some(address)),
+                },
                 NextAddress::Wait => return Poll::Pending,
                 NextAddress::Over => return Poll::Ready(None),
-                NextAddress::Until(moment) => {
-                    if Pin::new(&mut self.timer)
-                        .poll_until(moment, cx)
-                        .is_pending()
-                    {
-                        return Poll::Pending;
-                    }
-                }
-            }
+                NextAddress::Until(moment) => moment,
+            };
+            ready!(Pin::new(&mut self.timer).poll_until(moment, cx));
         }
     }
 
     /// A better address may have arrived while the candidate waited for its start.
     fn poll_reserve(&mut self, candidate: &mut SocketAddr, _: &mut Context<'_>) -> Poll<bool> {
-        let next = self.resolution.lock().next(self.timer.now(), None);
+        let now = self.timer.now();
+        let next = self.resolution.lock().next(now, None);
         Poll::Ready(match next {
-            NextAddress::Start(address) => {
+            // The new address may have to wait where the old one did not.
+            NextAddress::Start(address) if self.gap.until(address, now).is_none() => {
                 *candidate = address;
                 true
             }
-            NextAddress::Until(_) | NextAddress::Wait | NextAddress::Over => false,
+            _ => false,
         })
     }
 
     fn attempt(&mut self, address: SocketAddr) -> (SocketAddr, F) {
         self.resolution.lock().started(address);
+        self.gap.started(self.timer.now());
         (address, (self.dial)(address, self.handles.handle()))
     }
 

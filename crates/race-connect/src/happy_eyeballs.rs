@@ -6,6 +6,7 @@ use race_core::{AttemptHandle, Clock, Failure, OnFailure, Race, RaceError, Timer
 use crate::{
     Answer, Candidates, ConnectError, Family, FamilyMemory,
     dials::{Dials, Shared},
+    gap::Gap,
     resolution::Resolution,
 };
 
@@ -14,6 +15,7 @@ use crate::{
 /// | setting | default |
 /// | --- | --- |
 /// | [`attempt_delay`](Self::attempt_delay) | 250 ms |
+/// | [`minimum_attempt_delay`](Self::minimum_attempt_delay) | 10 ms |
 /// | [`resolution_delay`](Self::resolution_delay) | 50 ms |
 /// | [`first_family_count`](Self::first_family_count) | 1 |
 /// | [`prefer`](Self::prefer) | as the resolver sorted, or IPv6 |
@@ -22,6 +24,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct HappyEyeballs {
     attempt_delay: Duration,
+    minimum_attempt_delay: Duration,
     resolution_delay: Duration,
     first_family_count: usize,
     prefer: Option<Family>,
@@ -50,7 +53,8 @@ impl Default for HappyEyeballs {
 }
 
 impl HappyEyeballs {
-    /// The range of [`attempt_delay`](Self::attempt_delay): RFC 8305, section 8.
+    /// The range of [`attempt_delay`](Self::attempt_delay) and of
+    /// [`minimum_attempt_delay`](Self::minimum_attempt_delay): RFC 8305, section 8.
     pub const ATTEMPT_DELAYS: std::ops::RangeInclusive<Duration> =
         Duration::from_millis(10)..=Duration::from_secs(2);
 
@@ -59,6 +63,7 @@ impl HappyEyeballs {
     pub const fn new() -> Self {
         Self {
             attempt_delay: Duration::from_millis(250),
+            minimum_attempt_delay: Duration::from_millis(10),
             resolution_delay: Duration::from_millis(50),
             first_family_count: 1,
             prefer: None,
@@ -69,12 +74,25 @@ impl HappyEyeballs {
         }
     }
 
-    /// Sets the Connection Attempt Delay: the time between two attempts. A failure starts the next
-    /// one at once. Default: 250 ms. Clamped to 10 ms to 2 s.
+    /// Sets the Connection Attempt Delay: the time between the starts of two attempts. After a
+    /// failure, the next one starts as soon as
+    /// [`minimum_attempt_delay`](Self::minimum_attempt_delay) allows. Default: 250 ms. Clamped to
+    /// 10 ms to 2 s.
     #[must_use]
     pub fn attempt_delay(mut self, delay: Duration) -> Self {
-        let delays = Self::ATTEMPT_DELAYS;
-        self.attempt_delay = delay.clamp(*delays.start(), *delays.end());
+        self.attempt_delay = clamped(delay);
+        self
+    }
+
+    /// Sets the Minimum Connection Attempt Delay: the least time between the starts of two
+    /// attempts, also after a failure. It takes precedence over a shorter
+    /// [`attempt_delay`](Self::attempt_delay). Default: 10 ms. Clamped to 10 ms to 2 s; 0 does not
+    /// switch it off, because RFC 8305 forbids less than 10 ms.
+    ///
+    /// Attempts to loopback addresses are exempt: they start at once after a failure.
+    #[must_use]
+    pub fn minimum_attempt_delay(mut self, delay: Duration) -> Self {
+        self.minimum_attempt_delay = clamped(delay);
         self
     }
 
@@ -200,7 +218,8 @@ impl HappyEyeballs {
                 connected
             }
         };
-        let dials = Dials::new(resolution.clone(), timer.clone(), dial);
+        let gap = Gap::new(self.minimum_attempt_delay);
+        let dials = Dials::new(resolution.clone(), timer.clone(), gap, dial);
         let mut race = Race::at(timer.clone())
             .from_source(self.attempt_delay, dials)
             .on_failure(OnFailure::Any)
@@ -259,4 +278,10 @@ impl HappyEyeballs {
         unanswered.retain(|address| failed.iter().all(|(it, _)| it != address));
         ConnectError::deadline(deadline, failed, unanswered, resolver)
     }
+}
+
+/// Returns the delay within the range of RFC 8305.
+fn clamped(delay: Duration) -> Duration {
+    let delays = HappyEyeballs::ATTEMPT_DELAYS;
+    delay.clamp(*delays.start(), *delays.end())
 }

@@ -22,6 +22,7 @@ mod memory;
 mod connector;
 mod dials;
 mod error;
+mod gap;
 mod happy_eyeballs;
 mod resolution;
 mod resolve;

@@ -29,11 +29,11 @@ fn slow_first_address_does_not_delay_beyond_the_delay() {
 }
 
 #[test]
-fn refused_address_gives_way_at_once() {
+fn refused_address_gives_way_after_the_minimum_delay() {
     for names in ["6a 6b", "6a 4b"] {
         let host = Host::new([("6a", 7, REFUSED), ("6b", 0, Ok(())), ("4b", 0, Ok(()))]);
         host.connect(&settings(), [(0, addresses(names))]).unwrap();
-        assert_eq!(millis(&host.clock), 7);
+        assert_eq!(millis(&host.clock), 10);
     }
 }
 
@@ -45,7 +45,7 @@ fn only_refused_addresses_are_an_error_at_once() {
 }
 
 #[test]
-fn slow_addresses_and_a_refused_one_take_the_delay_and_the_refusal() {
+fn slow_addresses_and_a_refused_one_take_the_delays() {
     let plans = [
         ("4a", HANGS, Ok(())),
         ("6a", 7, REFUSED),
@@ -57,7 +57,7 @@ fn slow_addresses_and_a_refused_one_take_the_delay_and_the_refusal() {
         .unwrap();
     assert_eq!(
         host.starts(),
-        [("4a", 0), ("6a", 200), ("4b", 207), ("6b", 407)]
+        [("4a", 0), ("6a", 200), ("4b", 210), ("6b", 410)]
     );
 }
 

@@ -63,8 +63,15 @@ pub(crate) fn millis(clock: &VirtualClock) -> u64 {
     clock.elapsed().as_millis() as u64
 }
 
-/// "6a" is an IPv6 address, "4b" an IPv4 address.
+/// "6a" is an IPv6 address, "4b" an IPv4 address. "L", "M" and "N" are loopback addresses: of IPv4,
+/// of IPv6, and of IPv4 mapped into IPv6.
 pub(crate) fn address(name: &str) -> SocketAddr {
+    match name {
+        "L" => return "127.0.0.1:443".parse().unwrap(),
+        "M" => return "[::1]:443".parse().unwrap(),
+        "N" => return "[::ffff:127.0.0.1]:443".parse().unwrap(),
+        _ => {}
+    }
     let (family, host) = name.split_at(1);
     let host = u16::from(host.as_bytes()[0]);
     let ip = match family {

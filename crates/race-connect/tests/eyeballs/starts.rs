@@ -42,6 +42,78 @@ fn delay_is_kept_within_its_bounds() {
     }
 }
 
+/// RFC 8305, section 5: an attempt must not start within 10 ms of the previous one.
+#[test]
+fn failures_start_attempts_no_faster_than_the_minimum_delay() {
+    let plans = ["6a", "4a", "6b", "4b"].map(|name| (name, 1, REFUSED));
+    let host = Host::new(plans);
+    host.connect(&HappyEyeballs::new(), [(0, addresses("6a 6b 4a 4b"))])
+        .unwrap_err();
+    assert_eq!(
+        host.starts(),
+        [("6a", 0), ("4a", 10), ("6b", 20), ("4b", 30)]
+    );
+    assert_eq!(millis(&host.clock), 31);
+}
+
+#[test]
+fn minimum_delay_is_kept_within_its_bounds() {
+    for (minimum, start) in [(0, 10), (9, 10), (100, 100), (9_000, 2_000)] {
+        let host = Host::new([("6a", 1, REFUSED), ("4a", 1, Ok(()))]);
+        let settings = HappyEyeballs::new().minimum_attempt_delay(ms(minimum));
+        host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+        assert_eq!(host.starts(), [("6a", 0), ("4a", start)]);
+    }
+}
+
+#[test]
+fn minimum_delay_that_is_longer_than_the_attempt_delay_wins() {
+    let host = Host::new([("6a", HANGS, Ok(())), ("4a", 1, Ok(()))]);
+    let settings = HappyEyeballs::new()
+        .attempt_delay(ms(20))
+        .minimum_attempt_delay(ms(100));
+    host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+    assert_eq!(host.starts(), [("6a", 0), ("4a", 100)]);
+}
+
+#[test]
+fn minimum_delay_counts_from_the_start_and_not_from_the_failure() {
+    let host = Host::new([("6a", 8, REFUSED), ("4a", 40, REFUSED), ("6b", 1, Ok(()))]);
+    host.connect(&HappyEyeballs::new(), [(0, addresses("6a 6b 4a"))])
+        .unwrap();
+    assert_eq!(host.starts(), [("6a", 0), ("4a", 10), ("6b", 50)]);
+}
+
+#[test]
+fn failure_starts_an_attempt_to_a_loopback_address_at_once() {
+    for (names, last) in [("6a L", "L"), ("4a M", "M"), ("4a N", "N")] {
+        let first = names.split(' ').next().unwrap();
+        let host = Host::new([(first, 1, REFUSED), (last, 1, Ok(()))]);
+        host.connect(&HappyEyeballs::new(), [(0, addresses(names))])
+            .unwrap();
+        assert_eq!(host.starts(), [(first, 0), (last, 1)]);
+    }
+}
+
+/// The exemption depends on the address that starts, not on the one that failed.
+#[test]
+fn minimum_delay_holds_after_a_loopback_address() {
+    let host = Host::new([("L", 1, REFUSED), ("6a", 1, Ok(()))]);
+    host.connect(&HappyEyeballs::new(), [(0, addresses("L 6a"))])
+        .unwrap();
+    assert_eq!(host.starts(), [("L", 0), ("6a", 10)]);
+}
+
+/// While the minimum delay runs, a loopback address arrives, and it is its family's turn.
+#[test]
+fn loopback_address_that_arrives_late_does_not_wait_for_another_address() {
+    let host = Host::new([("6a", 1, REFUSED), ("L", 1, Ok(())), ("6b", HANGS, Ok(()))]);
+    let settings = HappyEyeballs::new().minimum_attempt_delay(ms(100));
+    host.connect(&settings, [(0, addresses("6a 6b")), (40, addresses("L"))])
+        .unwrap();
+    assert_eq!(host.starts(), [("6a", 0), ("L", 40)]);
+}
+
 #[test]
 fn every_failure_starts_the_next_attempt() {
     let plans = [
