@@ -6,6 +6,8 @@
 //! - `tokio::Connector` and `smol::Connector` have settings and take any [`Resolve`], such as that
 //!   of `hickory_resolver` (feature `hickory`); the former is a connector of a hyper client
 //!   (feature `hyper`).
+//! - The connectors have hooks: `socket` for the socket of an attempt before it connects, `dial` for
+//!   the whole attempt, such as through a proxy. `refuse_self_connection` is for dials of your own.
 //! - `reqwest::Resolver` gives addresses to a reqwest client (feature `reqwest`).
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
 //! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.
@@ -20,12 +22,17 @@ mod destinations;
 mod memory;
 
 mod connector;
+mod dial;
 mod dials;
 mod error;
 mod gap;
 mod happy_eyeballs;
 mod resolution;
 mod resolve;
+#[cfg(any(feature = "smol", feature = "tokio"))]
+mod self_connection;
+#[cfg(any(feature = "smol", feature = "tokio"))]
+mod sockets;
 
 #[cfg(feature = "hickory")]
 mod hickory;
@@ -48,11 +55,21 @@ pub use answer::Answer;
 pub use candidates::{Candidates, NextAddress};
 pub use connector::GenericConnector;
 pub use destinations::{sort_destinations, source_address};
+pub use dial::Dial;
 pub use error::{ConnectError, ConnectFailure};
 pub use family::Family;
 pub use happy_eyeballs::{Connected, HappyEyeballs};
 pub use memory::FamilyMemory;
 pub use resolve::Resolve;
+#[cfg(any(feature = "smol", feature = "tokio"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "smol", feature = "tokio"))))]
+pub use self_connection::refuse_self_connection;
+#[cfg(any(feature = "smol", feature = "tokio"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "smol", feature = "tokio"))))]
+pub use socket2;
+#[cfg(any(feature = "smol", feature = "tokio"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "smol", feature = "tokio"))))]
+pub use sockets::Sockets;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,18 +1,23 @@
 //! Connections on smol.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{self, SocketAddr},
+};
 
+use async_io::Async;
 use async_net::TcpStream;
 use futures_core::Stream;
 pub use race_smol::SmolTimer;
+use socket2::Socket;
 
 use crate::{
-    Answer, ConnectError, Connected, GenericConnector, Resolve, connector::Network,
-    resolve::OneAnswer,
+    Answer, ConnectError, Connected, GenericConnector, Resolve, Sockets, connector::Network,
+    refuse_self_connection, resolve::OneAnswer, sockets::Connect,
 };
 
 /// Connects to hosts with settings and a resolver of your own. [`GenericConnector`] documents it.
-pub type Connector<R = SystemResolver> = GenericConnector<Smol, R>;
+pub type Connector<R = SystemResolver, D = Sockets<Smol>> = GenericConnector<Smol, R, D>;
 
 /// Connects to a host, given by its name or address, with the default settings and the system's
 /// resolver.
@@ -54,11 +59,31 @@ pub struct Smol;
 impl Network for Smol {
     type Timer = SmolTimer;
     type Resolver = SystemResolver;
-    type Connection = TcpStream;
+    type Dial = Sockets<Smol>;
+}
 
-    async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(stream)
+impl Connect for Smol {
+    type Stream = TcpStream;
+
+    async fn connect(socket: Socket, address: SocketAddr) -> io::Result<TcpStream> {
+        match socket.connect(&address.into()) {
+            Err(error) if !is_in_progress(&error) => return Err(error),
+            _ => {}
+        }
+        let stream = Async::new_nonblocking(net::TcpStream::from(socket))?;
+        stream.writable().await?; // connected, or failed
+        if let Some(error) = stream.get_ref().take_error()? {
+            return Err(error);
+        }
+        refuse_self_connection(&stream)?;
+        Ok(stream.into())
     }
+}
+
+/// Whether a socket that does not block has begun to connect.
+fn is_in_progress(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::EINPROGRESS);
+    #[cfg(not(unix))]
+    return error.kind() == io::ErrorKind::WouldBlock;
 }

@@ -7,11 +7,12 @@ use std::{io, net::SocketAddr};
 
 use futures_core::Stream;
 pub use race_tokio::TokioTimer;
-use tokio::net::{TcpStream, lookup_host};
+use socket2::Socket;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 
 use crate::{
-    Answer, ConnectError, Connected, GenericConnector, Resolve, connector::Network,
-    resolve::OneAnswer,
+    Answer, ConnectError, Connected, GenericConnector, Resolve, Sockets, connector::Network,
+    refuse_self_connection, resolve::OneAnswer, sockets::Connect,
 };
 
 /// Connects to hosts with settings and a resolver of your own. [`GenericConnector`] documents it.
@@ -25,7 +26,7 @@ use crate::{
 /// let connected = Connector::new(settings).connect("example.com", 443).await?;
 /// # Ok(()) }
 /// ```
-pub type Connector<R = SystemResolver> = GenericConnector<Tokio, R>;
+pub type Connector<R = SystemResolver, D = Sockets<Tokio>> = GenericConnector<Tokio, R, D>;
 
 /// Connects to a host, given by its name or address, with the default settings and the system's
 /// resolver.
@@ -68,11 +69,16 @@ pub struct Tokio;
 impl Network for Tokio {
     type Timer = TokioTimer;
     type Resolver = SystemResolver;
-    type Connection = TcpStream;
+    type Dial = Sockets<Tokio>;
+}
 
-    async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
+impl Connect for Tokio {
+    type Stream = TcpStream;
+
+    async fn connect(socket: Socket, address: SocketAddr) -> io::Result<TcpStream> {
+        let socket = TcpSocket::from_std_stream(socket.into());
+        let stream = socket.connect(address).await?;
+        refuse_self_connection(&stream)?;
         Ok(stream)
     }
 }

@@ -6,16 +6,15 @@ use std::{
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tower_service::Service;
 
 use super::Connector;
-use crate::Resolve;
+use crate::{Dial, Resolve};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
-impl<R> Connector<R> {
+impl<R, D> Connector<R, D> {
     /// Whether a hyper client may only connect to `http` URIs. Default: `true`, because requests to
     /// others would be sent unencrypted. A layer that adds TLS sets it to `false`.
     #[must_use]
@@ -29,8 +28,12 @@ impl<R> Connector<R> {
 /// for `https` and `wss`. Add TLS with a layer, and set
 /// [`enforce_http`](Connector::enforce_http) to `false` for it.
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
-impl<R: Resolve + Clone + Send + Sync + 'static> Service<Uri> for Connector<R> {
-    type Response = TokioIo<TcpStream>;
+impl<R, D> Service<Uri> for Connector<R, D>
+where
+    R: Resolve + Clone + Send + Sync + 'static,
+    D: Dial + Clone + Send + Sync + 'static,
+{
+    type Response = TokioIo<D::Connection>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
