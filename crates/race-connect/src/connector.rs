@@ -93,7 +93,6 @@ impl<N, R, D> GenericConnector<N, R, D> {
     /// `TcpStream` does.
     ///
     /// ```
-    /// # #[cfg(feature = "tokio")] {
     /// use race_connect::{refuse_self_connection, tokio::Connector};
     /// use tokio::net::TcpStream;
     /// # use std::{io, net::SocketAddr};
@@ -106,7 +105,7 @@ impl<N, R, D> GenericConnector<N, R, D> {
     ///     ask_for(&mut stream, address).await?;
     ///     Ok(stream)
     /// });
-    /// # let _ = connector; }
+    /// # let _ = connector;
     /// ```
     #[must_use]
     pub fn dial<D2: Dial>(self, dial: D2) -> GenericConnector<N, R, D2> {

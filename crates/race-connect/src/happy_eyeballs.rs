@@ -163,7 +163,9 @@ impl HappyEyeballs {
     ///
     /// ```
     /// use futures::stream;
-    /// use race_connect::{Answer, Family, HappyEyeballs, tokio::TokioTimer};
+    /// use race_connect::{
+    ///     Answer, Family, HappyEyeballs, refuse_self_connection, tokio::TokioTimer,
+    /// };
     /// # async fn handshake(stream: tokio::net::TcpStream) -> std::io::Result<tokio::net::TcpStream> { Ok(stream) }
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -177,6 +179,7 @@ impl HappyEyeballs {
     /// let connected = HappyEyeballs::new()
     ///     .race(TokioTimer::new(), answers, |address, attempt| async move {
     ///         let stream = tokio::net::TcpStream::connect(address).await?;
+    ///         refuse_self_connection(&stream)?;
     ///         attempt.progress();
     ///         handshake(stream).await
     ///     })

@@ -6,7 +6,7 @@
 //! - `tokio::Connector` and `smol::Connector` have settings and take any [`Resolve`], such as that
 //!   of `hickory_resolver` (feature `hickory`); the former is a connector of a hyper client
 //!   (feature `hyper`).
-//! - The connectors have hooks: `socket` for the socket of an attempt before it connects, `dial` for
+//! - Connectors have hooks: `socket` for the socket of an attempt before it connects, `dial` for
 //!   the whole attempt, such as through a proxy. `refuse_self_connection` is for dials of your own.
 //! - `reqwest::Resolver` gives addresses to a reqwest client (feature `reqwest`).
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.

@@ -4,6 +4,12 @@
 //! on, so it can start a connection once only. reqwest itself tries the addresses of the first
 //! family one after the other, and begins with those of the other family 300 ms later. It accepts a
 //! resolver; [`Resolver`] sorts its answers by RFC 6724, so that the best address comes first.
+//!
+//! reqwest opens its own sockets, so the hooks of [`Connector`](crate::tokio::Connector) do not
+//! apply. Of what they can do, `reqwest::ClientBuilder` has `local_address`, `interface`,
+//! `tcp_keepalive`, `tcp_nodelay` and `proxy`. It can neither set a mark nor take a dial of your
+//! own, and it does not [refuse](crate::refuse_self_connection) a connection of a socket to itself.
+//! Where that matters, use a hyper client.
 
 use std::{future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Duration};
 

@@ -5,11 +5,11 @@ use socket2::SockRef;
 /// Returns an error if a TCP stream is connected to itself: its local address is its peer's.
 ///
 /// A client that connects to a local port without a listener may get that very port as its own. TCP
-/// then connects the socket to itself ("simultaneous open"), and it reads what it writes. The
-/// connectors refuse such a connection. A [`Dial`](crate::Dial) of your own should do the same.
+/// then connects the socket to itself ("simultaneous open"), and the client reads what it writes.
+/// The connectors refuse such a connection. A [`Dial`](crate::Dial) of your own should do the same.
 ///
-/// It takes streams of `std`, `tokio` and `smol`, and whatever else `SockRef` takes. A socket that is
-/// not an IP socket passes.
+/// The stream is one of `std`, `tokio`, `smol`, or of whatever else `SockRef` takes. A socket that
+/// is not an IP socket passes.
 ///
 /// ```
 /// use std::{io, net::SocketAddr};
@@ -24,10 +24,10 @@ use socket2::SockRef;
 ///
 /// # Errors
 ///
-/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if the stream is connected to itself. Its
-/// linger time is then zero, so that its port is free as soon as the caller drops it, instead of
-/// after the time of `TIME_WAIT`. Also the errors of the system, such as
-/// [`NotConnected`](io::ErrorKind::NotConnected).
+/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if the stream is connected to itself.
+/// Its linger time is then zero: its port is free as soon as the caller drops the stream, and does
+/// not stay in `TIME_WAIT`. Also returns errors of the system, such as
+/// [`NotConnected`](io::ErrorKind::NotConnected) if the peer has already reset the connection.
 pub fn refuse_self_connection<'s, S>(stream: &'s S) -> io::Result<()>
 where
     SockRef<'s>: From<&'s S>,

@@ -76,8 +76,8 @@ fn v4_connects_after_the_delay_if_v6_is_dropped() {
 }
 
 #[test]
-fn v4_connects_at_once_if_v6_is_refused() {
-    within("v4_connects_at_once_if_v6_is_refused", "", || {
+fn v4_connects_before_the_delay_if_v6_is_refused() {
+    within("v4_connects_before_the_delay_if_v6_is_refused", "", || {
         let (_v4, port) = listen(V4, 0);
         let longest = *HappyEyeballs::ATTEMPT_DELAYS.end();
         let settings = HappyEyeballs::new().attempt_delay(longest);

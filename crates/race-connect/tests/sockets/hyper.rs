@@ -68,9 +68,9 @@ async fn client_connects_through_the_dial() {
 }
 
 #[tokio::test]
-async fn client_takes_a_closure_as_its_dial() {
+async fn client_takes_a_function_as_its_dial() {
     let connector = Connector::new(HappyEyeballs::new())
         .resolver(Addresses(vec![server().await]))
-        .dial(|address| tokio::net::TcpStream::connect(address));
+        .dial(tokio::net::TcpStream::connect::<SocketAddr>);
     assert_eq!(seen_by_server(connector).await, "127.0.0.1");
 }
