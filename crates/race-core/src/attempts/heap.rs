@@ -138,6 +138,35 @@ impl<F, A> Attempts<F, A> {
         }
     }
 
+    /// Creates an empty set with room for `capacity` futures, rounded up to a power of two.
+    ///
+    /// Their memory is allocated here, in a single block. A set that outgrows it continues as one
+    /// made by [`new`](Self::new) does: with further blocks, without moving a future. The shared
+    /// state of the wakers, which is small, is allocated with the second future and with every 64th
+    /// further one. Default: a set made by `new` has no room.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the block would exceed `isize::MAX` bytes.
+    ///
+    /// ```
+    /// use core::future::ready;
+    /// use race_core::Attempts;
+    ///
+    /// let mut attempts = Attempts::with_capacity(100);
+    /// for number in 0..200 {
+    ///     attempts.push(number, ready(number));
+    /// }
+    /// assert_eq!(attempts.len(), 200);
+    /// ```
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self {
+            storage: Storage::with_capacity(capacity),
+            state: State::Empty,
+        }
+    }
+
     /// Returns the number of futures in the set.
     ///
     /// ```

@@ -29,6 +29,18 @@ impl<F, A> Storage<F, A> {
         }
     }
 
+    /// Creates a storage with slots for this many attempts, in a single block.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the block would exceed `isize::MAX` bytes.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self {
+            slots: Slots::with_capacity(capacity),
+            len: 0,
+        }
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
