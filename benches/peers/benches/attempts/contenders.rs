@@ -84,6 +84,27 @@ stream_set!(
     }
 );
 
+/// Ours, told how many futures it will hold.
+pub(crate) struct Presized<F>(Attempts<F>);
+
+impl<F: Future> Set<F> for Presized<F> {
+    const NAME: &'static str = "race-core Attempts, presized";
+
+    fn with_room_for(count: usize) -> Self {
+        Self(Attempts::with_capacity(count))
+    }
+
+    #[inline]
+    fn push(&mut self, future: F) {
+        Set::push(&mut self.0, future);
+    }
+
+    #[inline]
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        Set::poll(&mut self.0, cx)
+    }
+}
+
 /// The scan of `race` 0.1.15: it polls all running futures, the latest first, with the parent's
 /// waker. Its clock and its start loop are left out, which is in its favour.
 pub(crate) struct Scan<F>(Vec<(usize, Pin<Box<F>>)>);

@@ -2,7 +2,7 @@
 
 use crate::{
     callgrind::compiler::RUSTC,
-    rows::{OURS, ROWS},
+    rows::{OURS, PRESIZED, ROWS},
     targets::{Column, DRIFT},
 };
 
@@ -22,6 +22,13 @@ impl Check {
         );
         if row == OURS {
             self.target(&cell, column, count.round());
+        } else if row == PRESIZED {
+            if let Some(at_most) = column.presized
+                && count.round() > at_most
+            {
+                self.failures
+                    .push(format!("{cell}, at most {at_most} allowed"));
+            }
         } else if let Some(expected) = column.recorded(row)
             && (count / expected - 1.0).abs() > DRIFT
         {

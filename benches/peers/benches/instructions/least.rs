@@ -18,6 +18,7 @@ pub(crate) fn run(workload: Workload, turns: u64) {
         Workload::Wake(count) => wake(count, turns),
         Workload::InOut(_) => ready(turns),
         Workload::Drain(count) => drain(count, turns),
+        Workload::First(count) => first(count, turns),
         Workload::Batch(_) | Workload::WakeSeveral(..) => unreachable!("no cell of the table"),
     }
 }
@@ -66,5 +67,19 @@ fn drain(count: usize, turns: u64) {
             desks.finish(*index);
             assert!(poll(&mut futures[*index], &mut cx).is_ready());
         }
+    }
+}
+
+fn first(count: usize, turns: u64) {
+    let (mut desks, waker) = (Desks::new(count), parent());
+    let mut cx = Context::from_waker(&waker);
+    for _ in 0..turns {
+        desks.reset();
+        let mut futures: Vec<Attempt> = desks.futures().collect();
+        for future in &mut futures {
+            assert!(poll(future, &mut cx).is_pending());
+        }
+        desks.finish(0);
+        assert!(poll(&mut futures[0], &mut cx).is_ready());
     }
 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 
 use crate::{
     attempt::Attempt,
-    contenders::Scan,
+    contenders::{Presized, Scan},
     least,
     workload::{self, Workload},
 };
@@ -20,11 +20,16 @@ pub(crate) struct Row {
 
 /// The index of ours in [`ROWS`].
 pub(crate) const OURS: usize = 0;
+/// The index of ours, told its size, in [`ROWS`].
+pub(crate) const PRESIZED: usize = 1;
+/// The index of the first peer in [`ROWS`].
+pub(crate) const FIRST_PEER: usize = 2;
 /// The index of the hand-written minimum in [`ROWS`].
-pub(crate) const LEAST: usize = 7;
+pub(crate) const LEAST: usize = 8;
 
-pub(crate) const ROWS: [Row; 8] = [
+pub(crate) const ROWS: [Row; 9] = [
     row("ours", workload::run::<race_core::Attempts<Attempt>>),
+    row("ours, presized", workload::run::<Presized<Attempt>>),
     row(
         "Bounded (futures-buffered)",
         workload::run::<futures_buffered::FuturesUnorderedBounded<Attempt>>,

@@ -9,9 +9,9 @@ use crate::{
     callgrind::{Turns, compiler, per_turn},
     check::Check,
     locked::Locked,
-    rows::{LEAST, OURS, ROWS},
+    rows::{LEAST, OURS, PRESIZED, ROWS},
     selection::Selection,
-    targets::COLUMNS,
+    targets::{COLUMNS, Column},
     workload::Workload,
 };
 
@@ -47,15 +47,25 @@ pub(crate) fn print(selection: &Selection) -> Result<bool, Box<dyn Error>> {
                 check.locked(&COLUMNS[column], count);
                 Ok(format!("{count:.2}"))
             })?;
-            line("  at most", selection, |column| {
-                Ok(COLUMNS[column].at_most.map_or("-".into(), thousands))
-            })?;
-            line("  locked, at most", selection, |column| {
-                Ok(COLUMNS[column].locked.map_or("-".into(), thousands))
-            })?;
+            limits("  at most", selection, |column| column.at_most)?;
+            limits("  locked, at most", selection, |column| column.locked)?;
+        }
+        if row == PRESIZED {
+            limits("  at most", selection, |column| column.presized)?;
         }
     }
     Ok(!is_judged || check.conclude())
+}
+
+/// Prints the limits of a row.
+fn limits(
+    name: &str,
+    selection: &Selection,
+    limit: fn(&Column) -> Option<f64>,
+) -> Result<(), Box<dyn Error>> {
+    line(name, selection, |column| {
+        Ok(limit(&COLUMNS[column]).map_or("-".into(), thousands))
+    })
 }
 
 /// Prints a line, cell by cell.
@@ -79,7 +89,9 @@ fn is_counted(row: usize, column: usize) -> bool {
     match COLUMNS[column].workload {
         Workload::WakeSeveral(..) => row == OURS,
         Workload::Batch(_) => row != LEAST,
-        Workload::Wake(_) | Workload::InOut(_) | Workload::Drain(_) => true,
+        Workload::Wake(_) | Workload::InOut(_) | Workload::Drain(_) | Workload::First(_) => {
+            true
+        },
     }
 }
 

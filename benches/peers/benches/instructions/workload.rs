@@ -25,13 +25,16 @@ pub(crate) enum Workload {
     /// Makes a set, pushes this many futures, polls once, makes the futures ready in random order,
     /// polling until each finishes, and drops the set.
     Drain(usize),
+    /// Makes a set, pushes this many futures, polls once, makes the future that was pushed first
+    /// ready, polls until it finishes, and drops the set with the others.
+    First(usize),
 }
 
 impl Workload {
-    /// Returns the number of operations per turn.
+    /// Returns the number of operations per turn. The whole turn of `First` is one operation.
     pub(crate) fn operations(self) -> u64 {
         match self {
-            Self::Wake(_) | Self::InOut(_) => 1,
+            Self::Wake(_) | Self::InOut(_) | Self::First(_) => 1,
             Self::WakeSeveral(woken, _) => woken as u64,
             Self::Batch(count) | Self::Drain(count) => count as u64,
         }
@@ -45,6 +48,7 @@ pub(crate) fn run<S: Set<Attempt>>(workload: Workload, turns: u64) {
         Workload::InOut(idle) => in_and_out::<S>(idle, turns),
         Workload::Batch(count) => batch::<S>(count, turns),
         Workload::Drain(count) => drain::<S>(count, turns),
+        Workload::First(count) => first::<S>(count, turns),
     }
 }
 
@@ -118,6 +122,20 @@ fn drain<S: Set<Attempt>>(count: usize, turns: u64) {
             desks.finish(*index);
             poll_until_finished(&mut set, &mut cx);
         }
+    }
+}
+
+fn first<S: Set<Attempt>>(count: usize, turns: u64) {
+    let (mut desks, waker) = (Desks::new(count), parent());
+    let mut cx = Context::from_waker(&waker);
+    for _ in 0..turns {
+        desks.reset();
+        desks.finish(0);
+        let mut set = S::with_room_for(count);
+        for future in desks.futures() {
+            push(&mut set, future);
+        }
+        poll_until_finished(&mut set, &mut cx);
     }
 }
 
