@@ -7,7 +7,7 @@ use core::{
     future::poll_fn,
     mem,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 use futures_core::{FusedStream, Stream};
@@ -98,6 +98,14 @@ impl State {
         match mem::replace(self, Self::Empty) {
             Self::Empty | Self::Single => None,
             Self::SingleWithReadySet(ready) | Self::Several(ready) => Some(ready),
+        }
+    }
+
+    /// Begins a round of the timer and the source in the state `SingleWithReadySet`.
+    #[inline(never)]
+    fn begin_round_of_sides(&mut self, waker: &Waker) {
+        if let Self::SingleWithReadySet(ready) = self {
+            ready.begin_round_of_sides(waker);
         }
     }
 

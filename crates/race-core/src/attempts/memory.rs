@@ -176,9 +176,24 @@ impl<T> Slots<T> {
 
 impl<T> Drop for Slots<T> {
     fn drop(&mut self) {
-        let Some(first) = self.first else {
-            return;
-        };
+        match (self.first, self.capacity) {
+            (None, _) => {}
+            // SAFETY: the block was allocated, and is freed once.
+            (Some(first), 0) => unsafe { FIRST.free(first) },
+            // SAFETY: the slots are not used again.
+            (Some(first), _) => unsafe { self.free_blocks(first) },
+        }
+    }
+}
+
+impl<T> Slots<T> {
+    /// Frees the blocks of slots of which there is a table.
+    ///
+    /// # Safety
+    ///
+    /// The slots are not used again. `first` is the address of slot 0.
+    #[inline(never)]
+    unsafe fn free_blocks(&self, first: NonNull<T>) {
         // The block with the table is freed last. It is the last one that has a table.
         let mut last = (self.block(0), first);
         let mut slot = last.0.end();
@@ -237,7 +252,7 @@ mod tests {
         }
         // SAFETY: it was reserved.
         assert_eq!(unsafe { slots.first() }, addresses[0]);
-        let table = (slots.table.addr().get(), 8 * size_of::<usize>());
+        let table = (slots.table.addr().get(), 11 * size_of::<*mut T>());
         let values = addresses.iter().map(|it| (it.addr(), size_of::<T>()));
         let mut end = 0;
         for (address, size) in values.chain([table]).collect::<BTreeMap<_, _>>() {

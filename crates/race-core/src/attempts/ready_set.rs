@@ -1,6 +1,8 @@
 mod first_group;
 mod further_groups;
 mod group_slots;
+mod polled_group;
+mod push;
 mod push_order;
 mod visit;
 
@@ -11,12 +13,13 @@ pub(crate) use self::visit::Visit;
 use self::{
     first_group::FirstGroup,
     further_groups::FurtherGroups,
-    group_slots::{GroupSlots, Parity, bit_of},
+    group_slots::{Parity, bit_of},
+    polled_group::PolledGroup,
 };
 use super::{
     BorrowedWaker, Side,
     bit_set::set_bits,
-    wake::{BITS, Entry, GroupHandle, Root, Top},
+    wake::{BITS, Entry, Root, Top},
 };
 
 /// The number of rounds without a finished attempt after which the starting slot rotates.
@@ -35,7 +38,6 @@ pub(crate) enum BegunRound {
 /// Slots are divided into groups, as their wakers are. A *round* visits once each slot that was
 /// woken or scheduled before the round began. Most rounds visit one slot.
 pub(crate) struct ReadySet {
-    root: Root,
     /// In a round of several slots: the group that it visits, and the slots of this group that it
     /// still has to visit.
     group: usize,
@@ -73,12 +75,11 @@ impl ReadySet {
     #[cold]
     pub(crate) fn boxed() -> Box<Self> {
         Box::new(Self {
-            root: Root::new(),
             group: 0,
             remaining: 0,
             round: false,
             scheduled: Scheduled::None,
-            first: FirstGroup::default(),
+            first: FirstGroup::new(),
             further: FurtherGroups::default(),
             first_visited: 0,
             rotated_from: 0,
@@ -95,22 +96,38 @@ impl ReadySet {
     /// If `waker` or its predecessor panics, no wake is lost: the next call includes them.
     #[inline(always)]
     pub(crate) fn begin_round(&mut self, waker: &Waker) -> BegunRound {
-        let woken = self.root.register(waker);
+        let Some(woken) = self.first.group.handle.register(waker) else {
+            return self.begin_round_without_wakes();
+        };
         match (self.scheduled, woken.only_member()) {
             (Scheduled::None, Some(slot)) => {
-                let (handle, group) = self.group(slot / BITS);
-                match group.is_occupied(slot) {
-                    true => BegunRound::One(Visit::new(slot, handle, group)),
+                // SAFETY: a waker named the slot.
+                let group = unsafe { self.group_unchecked(slot / BITS) };
+                match group.slots.is_occupied(slot) {
+                    true => BegunRound::One(Visit::new(slot, group)),
                     false => BegunRound::Empty, // the woken slot is free by now
                 }
             }
-            (Scheduled::None, None) if woken.is_empty() => BegunRound::Empty,
-            (Scheduled::One(slot), None) if woken.is_empty() => {
-                self.scheduled = Scheduled::None;
-                BegunRound::One(self.visit(slot))
-            }
+            (_, None) if woken.is_empty() => self.begin_round_without_wakes(),
             _ => {
                 self.begin_round_of_several(woken);
+                BegunRound::Several
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn begin_round_without_wakes(&mut self) -> BegunRound {
+        match self.scheduled {
+            Scheduled::None => BegunRound::Empty,
+            Scheduled::One(slot) => {
+                self.scheduled = Scheduled::None;
+                // SAFETY: the slot was occupied when it was scheduled.
+                let group = unsafe { self.group_unchecked(slot / BITS) };
+                BegunRound::One(Visit::new(slot, group))
+            }
+            Scheduled::Several => {
+                self.begin_round_of_several(Top::EMPTY);
                 BegunRound::Several
             }
         }
@@ -153,11 +170,11 @@ impl ReadySet {
             let (index, woken, below) = match entry {
                 Entry::Member(slot) => (slot / BITS, bit_of(slot), Top::EMPTY),
                 Entry::Group(index) => {
-                    let (woken, below) = self.group(index).0.take();
+                    let (woken, below) = self.group(index).handle.take();
                     (index, woken, below)
                 }
             };
-            let mask = woken & self.group(index).1.occupied();
+            let mask = woken & self.group(index).slots.occupied();
             if mask != 0 {
                 self.add_due(self.round, index, mask);
             }
@@ -174,28 +191,48 @@ impl ReadySet {
         self.in_push_order = false;
         let mask = usize::MAX << (first_slot % BITS);
         self.remaining = match index {
-            0 => self.first.slots.take_due(self.round, mask),
+            0 => self.first.group.slots.take_due(self.round, mask),
             _ => self.further.take_due(self.round, index, mask),
         };
         self.has_more_groups = self.advance_to_due_group().is_some();
     }
 
-    /// Returns the next slot of this round, and removes it from the round. The slots of the first
-    /// group come in push order.
+    /// Returns the slots that this round still visits in its group. The round ends with `None`.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Visit> {
-        let remaining = NonZero::new(self.remaining)?;
-        let group = self.group;
+    pub(crate) fn remaining(&self) -> Option<NonZero<usize>> {
+        NonZero::new(self.remaining)
+    }
+
+    /// Returns the next slot of this round, and removes it from the round. The slots of the first
+    /// group come in push order. `remaining` is what the method of this name returned just before.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, remaining: NonZero<usize>) -> Visit {
+        debug_assert_eq!(remaining.get(), self.remaining);
+        let index = self.group;
         let slot = match self.in_push_order {
-            true => self.first.first_pushed(self.remaining),
-            false => remaining.trailing_zeros() as usize,
+            true => {
+                let slot = self.first.first_pushed(remaining.get());
+                self.remaining &= !(1 << slot);
+                slot
+            }
+            false => {
+                self.remaining = remaining.get() & (remaining.get() - 1);
+                remaining.trailing_zeros() as usize
+            }
         };
-        self.remaining &= !(1 << slot);
         if self.remaining == 0 && self.has_more_groups {
             self.next_group();
         }
-        let (handle, slots) = self.group(group);
-        Some(Visit::new(group * BITS + slot, handle, slots))
+        // SAFETY: the slot was occupied when it was added to the round.
+        let group = unsafe { self.group_unchecked(index) };
+        Visit::new(index * BITS + slot, group)
+    }
+
+    /// Returns the next slot of this round, and removes it from the round.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Visit> {
+        let remaining = self.remaining()?;
+        Some(self.advance(remaining))
     }
 
     /// Returns the slot of this group that `next` returns next.
@@ -215,7 +252,7 @@ impl ReadySet {
         };
         self.group = index;
         self.remaining = match index {
-            0 => self.first.slots.take_due(self.round, usize::MAX),
+            0 => self.first.group.slots.take_due(self.round, usize::MAX),
             _ => self.further.take_due(self.round, index, usize::MAX),
         };
         self.in_push_order = index == 0 && self.first.has_order() && !self.is_stalled();
@@ -232,7 +269,7 @@ impl ReadySet {
             }
             self.rotated_from = 0;
         }
-        if self.first.slots.due(self.round) != 0 {
+        if self.first.group.slots.due(self.round) != 0 {
             return Some(0);
         }
         self.further.first_due(self.round)
@@ -256,61 +293,10 @@ impl ReadySet {
         self.remaining != 0
     }
 
-    /// Occupies a free slot, in the first group if it has one. The next round visits the slot.
-    #[inline(always)]
-    pub(crate) fn push(&mut self) -> usize {
-        match self.scheduled {
-            Scheduled::Several if self.first.slots.is_full() => self.push_further(),
-            Scheduled::Several if self.first.can_append() => {
-                self.first.slots.occupy_due(!self.round)
-            }
-            _ => self.push_slowly(),
-        }
-    }
-
-    #[inline(never)]
-    fn push_further(&mut self) -> usize {
-        match self.further.push(!self.round) {
-            Some(slot) => slot,
-            None => self.push_slowly(),
-        }
-    }
-
-    #[inline(never)]
-    fn push_slowly(&mut self) -> usize {
-        let slot = self.occupy();
-        self.schedule(slot);
-        slot
-    }
-
-    /// Occupies a free slot, in the first group if it has one.
-    #[inline]
-    pub(crate) fn occupy(&mut self) -> usize {
-        match self.first.slots.is_full() {
-            true => self.further.occupy(&self.root),
-            false => self.first.occupy(),
-        }
-    }
-
-    /// Adds a slot to the next round without a wake.
-    #[inline]
-    fn schedule(&mut self, slot: usize) {
-        match self.scheduled {
-            Scheduled::None => self.scheduled = Scheduled::One(slot),
-            Scheduled::Several => self.add_due(!self.round, slot / BITS, bit_of(slot)),
-            Scheduled::One(other) => {
-                self.scheduled = Scheduled::Several;
-                for slot in [other, slot] {
-                    self.add_due(!self.round, slot / BITS, bit_of(slot));
-                }
-            }
-        }
-    }
-
     /// Adds at least one slot of a group to a round.
     fn add_due(&mut self, round: Parity, index: usize, mask: usize) {
         match index {
-            0 => self.first.slots.add_due(round, mask),
+            0 => self.first.group.slots.add_due(round, mask),
             _ => self.further.add_due(round, index, mask),
         }
     }
@@ -342,7 +328,7 @@ impl ReadySet {
             self.remaining &= !bit_of(slot);
         }
         match slot / BITS {
-            0 => self.first.slots.unschedule(slot),
+            0 => self.first.group.slots.unschedule(slot),
             _ => self.further.unschedule(slot),
         }
         self.has_more_groups = self.advance_to_due_group().is_some();
@@ -351,21 +337,36 @@ impl ReadySet {
         }
     }
 
-    /// Returns the handle and the slots of a group.
+    #[inline]
+    fn root(&self) -> &Root {
+        &self.first.group.handle
+    }
+
     #[inline(always)]
-    fn group(&mut self, index: usize) -> (&GroupHandle, &mut GroupSlots) {
-        if index == 0 {
-            return (self.root.group(), &mut self.first.slots);
+    fn group(&mut self, index: usize) -> &mut PolledGroup {
+        match index {
+            0 => self.first.group.as_group(),
+            _ => self.further.group(index),
         }
-        let group = self.further.group(index);
-        (&group.handle, &mut group.slots)
+    }
+
+    /// # Safety
+    ///
+    /// There is a group with this index. That of an occupied slot exists, and so does one that a
+    /// waker named, because groups are not removed.
+    #[inline(always)]
+    unsafe fn group_unchecked(&mut self, index: usize) -> &mut PolledGroup {
+        match index {
+            0 => self.first.group.as_group(),
+            // SAFETY: the caller promises it.
+            _ => unsafe { self.further.group_unchecked(index) },
+        }
     }
 
     /// Returns an occupied slot.
     #[inline]
     pub(crate) fn visit(&mut self, slot: usize) -> Visit {
-        let (handle, group) = self.group(slot / BITS);
-        Visit::new(slot, handle, group)
+        Visit::new(slot, self.group(slot / BITS))
     }
 
     /// Returns the waker of the timer or the source, and whether it was woken since the previous
@@ -375,17 +376,17 @@ impl ReadySet {
         let flag = Top::side(side);
         let was_woken = self.side_wakes & flag != 0;
         self.side_wakes &= !flag;
-        (self.root.group().side_waker(side), was_woken)
+        (self.root().group().side_waker(side), was_woken)
     }
 
     /// Drops the parent's waker. Later wakes have no effect.
     pub(crate) fn close(&self) {
-        self.root.close();
+        self.root().close();
     }
 
     /// Returns the occupied slots in ascending order.
     pub(crate) fn occupied_slots(&self) -> impl Iterator<Item = usize> {
-        set_bits(self.first.slots.occupied()).chain(self.further.occupied_slots())
+        set_bits(self.first.group.slots.occupied()).chain(self.further.occupied_slots())
     }
 }
 

@@ -16,19 +16,17 @@ impl<F: Future, A> Attempts<F, A> {
     #[inline]
     pub(super) fn poll_one(&mut self, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
         match &mut self.state {
-            State::Empty => Poll::Ready(None),
-            // SAFETY: the set is in this state.
-            State::Single => unsafe { self.poll_single(cx) }.map(Some),
-            State::SingleWithReadySet(ready) => {
-                ready.begin_round_of_sides(cx.waker());
-                // SAFETY: the set is in this state.
-                unsafe { self.poll_single(cx) }.map(Some)
-            }
             State::Several(ready) => {
                 let storage = &mut self.storage;
-                WithWakers { storage, ready }.poll(cx)
+                return WithWakers { storage, ready }.poll(cx);
             }
+            State::Single => {}
+            // `Empty`, but asked in another way: a `match` over all states jumps through a table.
+            _ if self.storage.len() == 0 => return Poll::Ready(None),
+            state => state.begin_round_of_sides(cx.waker()),
         }
+        // SAFETY: the set is in one of these states.
+        unsafe { self.poll_single(cx) }.map(Some)
     }
 
     /// Polls the single future with the waker of the task.
@@ -81,29 +79,25 @@ impl<F: Future, A> WithWakers<'_, F, A> {
     #[inline(always)]
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
         // The rest of an interrupted round goes first; otherwise it could wait forever.
-        let was_interrupted = self.ready.has_next();
-        if !was_interrupted {
-            match self.ready.begin_round(cx.waker()) {
-                BegunRound::One(visit) => {
-                    // SAFETY: the ready set has just returned the visit.
-                    return match unsafe { self.poll_slot(visit) } {
-                        Poll::Ready(finished) => Poll::Ready(Some(finished)),
-                        Poll::Pending => Poll::Pending,
-                    };
-                }
+        let interrupted = self.ready.remaining();
+        let visit = match interrupted {
+            Some(remaining) => self.ready.advance(remaining),
+            None => match self.ready.begin_round(cx.waker()) {
                 BegunRound::Empty => return self.pending(),
-                BegunRound::Several => {}
-            }
+                BegunRound::One(visit) => visit,
+                BegunRound::Several => match self.ready.remaining() {
+                    Some(remaining) => self.ready.advance(remaining),
+                    None => return self.pending(), // the woken slots are free by now
+                },
+            },
+        };
+        // SAFETY: the ready set has just returned the visit.
+        if let Poll::Ready(finished) = unsafe { self.poll_slot(visit) } {
+            return Poll::Ready(Some(finished));
         }
-        while let Some(visit) = self.ready.next() {
-            // SAFETY: the ready set has just returned the visit.
-            if let Poll::Ready(finished) = unsafe { self.poll_slot(visit) } {
-                return Poll::Ready(Some(finished));
-            }
-        }
-        match was_interrupted {
-            true => poll_next_round(self.storage, self.ready, cx),
-            false => self.pending(),
+        match interrupted.is_some() || self.ready.has_next() {
+            true => poll_rest(self.storage, self.ready, cx, interrupted.is_some()),
+            false => Poll::Pending,
         }
     }
 
@@ -191,14 +185,26 @@ impl<F, A> WithWakers<'_, F, A> {
     }
 }
 
-#[cold]
+/// Polls the other futures of a round, until one finishes. After an interrupted round, polls those
+/// of the next one.
 #[inline(never)]
-fn poll_next_round<F: Future, A>(
+fn poll_rest<F: Future, A>(
     storage: &mut Storage<F, A>,
     ready: &mut ReadySet,
     cx: &mut Context<'_>,
+    was_interrupted: bool,
 ) -> Poll<Option<(A, F::Output)>> {
-    WithWakers { storage, ready }.poll(cx)
+    let mut futures = WithWakers { storage, ready };
+    while let Some(visit) = futures.ready.next() {
+        // SAFETY: the ready set has just returned the visit.
+        if let Poll::Ready(finished) = unsafe { futures.poll_slot(visit) } {
+            return Poll::Ready(Some(finished));
+        }
+    }
+    match was_interrupted {
+        true => futures.poll(cx),
+        false => futures.pending(),
+    }
 }
 
 /// Drops a single future whose poll panics.

@@ -1,32 +1,48 @@
 use alloc::boxed::Box;
 
-use super::{group_slots::GroupSlots, push_order::PushOrder};
+use super::{
+    group_slots::{Parity, bit_of},
+    polled_group::PolledGroup,
+    push_order::PushOrder,
+};
+use crate::attempts::wake::Root;
 
 /// The slots of the first group, which are polled in the order of the pushes.
-#[derive(Default)]
 pub(super) struct FirstGroup {
-    pub(super) slots: GroupSlots,
+    pub(super) group: PolledGroup<Root>,
     /// `None` while the push order is the slot order.
     order: Option<Box<PushOrder>>,
 }
 
 impl FirstGroup {
-    /// Returns whether the next slot to be occupied comes after all others in both orders. The
-    /// group must not be full.
-    #[inline]
-    pub(super) fn can_append(&self) -> bool {
-        self.order.is_none() && self.slots.has_no_gap()
+    pub(super) fn new() -> Self {
+        Self {
+            group: PolledGroup::new(Root::new()),
+            order: None,
+        }
     }
 
-    /// Occupies the lowest free slot. The group must not be full.
+    /// Occupies the lowest free slot if it comes after all others in both orders, and adds it to a
+    /// round.
+    #[inline(always)]
+    pub(super) fn append(&mut self, round: Parity) -> Option<usize> {
+        if self.order.is_some() || !self.group.slots.has_no_gap() {
+            return None;
+        }
+        let slot = self.group.slots.occupy()?;
+        self.group.slots.add_due(round, bit_of(slot));
+        Some(slot)
+    }
+
+    /// Occupies the lowest free slot. Returns `None` if the group is full.
     #[inline]
-    pub(super) fn occupy(&mut self) -> usize {
-        let others = self.slots.occupied();
-        let slot = self.slots.occupy();
+    pub(super) fn occupy(&mut self) -> Option<usize> {
+        let others = self.group.slots.occupied();
+        let slot = self.group.slots.occupy()?;
         if self.order.is_some() || others >= 1 << slot {
             self.push_in_order(slot, others);
         }
-        slot
+        Some(slot)
     }
 
     #[cold]
@@ -46,7 +62,7 @@ impl FirstGroup {
     /// Removes a slot that was freed from the order.
     pub(super) fn remove_from_order(&mut self, slot: usize) {
         match &mut self.order {
-            Some(order) if self.slots.occupied() != 0 => order.remove(slot as u8),
+            Some(order) if self.group.slots.occupied() != 0 => order.remove(slot as u8),
             order => *order = None,
         }
     }

@@ -18,6 +18,6 @@ impl ReadySet {
 
     /// Returns an owned waker of a slot.
     pub(crate) fn own_waker(&mut self, slot: usize) -> Waker {
-        self.group(slot / BITS).0.waker(slot % BITS).clone()
+        self.group(slot / BITS).handle.waker(slot % BITS).clone()
     }
 }

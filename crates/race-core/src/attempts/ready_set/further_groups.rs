@@ -1,6 +1,9 @@
 use alloc::{boxed::Box, vec::Vec};
 
-use super::group_slots::{GroupSlots, Parity};
+use super::{
+    group_slots::{GroupSlots, Parity, bit_of},
+    polled_group::PolledGroup,
+};
 use crate::attempts::{
     bit_set::{BitSet, set_bits},
     wake::{BITS, GroupHandle, Root},
@@ -17,17 +20,26 @@ pub(super) struct FurtherGroups {
     open: usize,
 }
 
-pub(super) struct FurtherGroup {
-    pub(super) handle: GroupHandle,
-    pub(super) slots: GroupSlots,
+struct FurtherGroup {
+    group: PolledGroup,
     /// The next group in the list of those with a free slot; 0 at its end.
     next_open: usize,
 }
 
 impl FurtherGroups {
     #[inline]
-    pub(super) fn group(&mut self, index: usize) -> &mut FurtherGroup {
-        &mut self.groups[index - 1]
+    pub(super) fn group(&mut self, index: usize) -> &mut PolledGroup {
+        &mut self.groups[index - 1].group
+    }
+
+    /// # Safety
+    ///
+    /// There is a group with this index.
+    #[inline(always)]
+    pub(super) unsafe fn group_unchecked(&mut self, index: usize) -> &mut PolledGroup {
+        debug_assert!((1..=self.groups.len()).contains(&index));
+        // SAFETY: the caller promises it.
+        &mut unsafe { self.groups.get_unchecked_mut(index.wrapping_sub(1)) }.group
     }
 
     /// Returns the set of groups with slots to poll in a round.
@@ -37,34 +49,42 @@ impl FurtherGroups {
     }
 
     /// Occupies a free slot.
-    #[inline]
     pub(super) fn occupy(&mut self, root: &Root) -> usize {
         if self.open == 0 {
             self.add_group(root);
         }
+        let slot = self.occupy_open();
+        slot.expect("`add_group` opens a group").1
+    }
+
+    /// Occupies a free slot. Returns it with its group, or `None` if all groups are full.
+    #[inline(always)]
+    pub(super) fn occupy_open(&mut self) -> Option<(&mut GroupSlots, usize)> {
         let index = self.open;
-        let group = &mut self.groups[index - 1];
-        let slot = group.slots.occupy();
-        if group.slots.is_full() {
+        let group = self.groups.get_mut(index.wrapping_sub(1))?;
+        let slot = group.group.slots.occupy()?;
+        if group.group.slots.is_full() {
             self.open = group.next_open;
         }
-        index * BITS + slot
+        Some((&mut group.group.slots, index * BITS + slot))
     }
 
     /// Occupies a free slot and adds it to a round. Returns `None` if all groups are full.
     #[inline(always)]
     pub(super) fn push(&mut self, round: Parity) -> Option<usize> {
-        let index = self.open;
-        let group = self.groups.get_mut(index.wrapping_sub(1))?;
-        let was_due = group.slots.due(round) != 0;
-        let slot = group.slots.occupy_due(round);
-        if group.slots.is_full() {
-            self.open = group.next_open;
-        }
+        let (group, slot) = self.occupy_open()?;
+        let was_due = group.due(round) != 0;
+        group.add_due(round, bit_of(slot));
         if !was_due {
-            self.due_mut(round).insert(index);
+            self.insert_due(round, slot / BITS);
         }
-        Some(index * BITS + slot)
+        Some(slot)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_due(&mut self, round: Parity, index: usize) {
+        self.due_mut(round).insert(index);
     }
 
     #[cold]
@@ -73,8 +93,7 @@ impl FurtherGroups {
         let due = self.due.get_or_insert_default();
         due.iter_mut().for_each(|due| due.reserve(index));
         self.groups.push(FurtherGroup {
-            handle: GroupHandle::on_stack_of(root, index),
-            slots: GroupSlots::default(),
+            group: PolledGroup::new(GroupHandle::on_stack_of(root, index)),
             next_open: 0,
         });
         self.open = index;
@@ -84,7 +103,7 @@ impl FurtherGroups {
     pub(super) fn reopen(&mut self, index: usize) {
         let next_open = self.open;
         self.open = index;
-        self.group(index).next_open = next_open;
+        self.groups[index - 1].next_open = next_open;
     }
 
     /// Adds at least one slot of a group to a round.
@@ -111,8 +130,8 @@ impl FurtherGroups {
         let Some(group) = self.groups.get_mut(index - 1) else {
             return 0;
         };
-        let taken = group.slots.take_due(round, mask);
-        if group.slots.due(round) == 0 {
+        let taken = group.group.slots.take_due(round, mask);
+        if group.group.slots.due(round) == 0 {
             self.due_mut(round).remove(index);
         }
         taken
@@ -133,7 +152,7 @@ impl FurtherGroups {
     pub(super) fn occupied_slots(&self) -> impl Iterator<Item = usize> {
         let groups = (1..).zip(&self.groups);
         groups.flat_map(|(index, group)| {
-            set_bits(group.slots.occupied()).map(move |bit| index * BITS + bit)
+            set_bits(group.group.slots.occupied()).map(move |bit| index * BITS + bit)
         })
     }
 }

@@ -1,9 +1,11 @@
+use core::num::NonZero;
+
 use crate::attempts::wake::{ALL_BITS, BITS};
 
-/// Which slots of a group are occupied, and which are to be polled: a bit for each slot.
-#[derive(Default)]
+/// Which slots of a group are free, and which are to be polled: a bit for each slot.
 pub(super) struct GroupSlots {
-    occupied: usize,
+    /// Not the occupied slots, because the lowest bit of a word takes the fewest instructions.
+    free: usize,
     /// The slots to poll in the current round and in the next one. The two words swap roles each
     /// round; a round's parity is the index of its word.
     due: [usize; 2],
@@ -12,48 +14,51 @@ pub(super) struct GroupSlots {
 /// Distinguishes a round from the next one.
 pub(super) type Parity = bool;
 
+impl Default for GroupSlots {
+    fn default() -> Self {
+        Self {
+            free: ALL_BITS,
+            due: [0; 2],
+        }
+    }
+}
+
 impl GroupSlots {
     /// Returns the occupied slots.
     #[inline]
     pub(super) fn occupied(&self) -> usize {
-        self.occupied
+        !self.free & ALL_BITS
     }
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.occupied == ALL_BITS
+        self.free == 0
     }
 
     #[inline]
     pub(super) fn is_occupied(&self, slot: usize) -> bool {
-        self.occupied & bit_of(slot) != 0
+        self.free & bit_of(slot) == 0
     }
 
-    /// Returns whether no occupied slot comes after a free one. The group must not be full.
+    /// Returns whether no occupied slot comes after a free one.
     #[inline]
     pub(super) fn has_no_gap(&self) -> bool {
-        self.occupied & (self.occupied + 1) == 0
+        let occupied = self.occupied();
+        occupied & occupied.wrapping_add(1) == 0
     }
 
-    /// Occupies the lowest free slot and returns its number in the group, which must not be full.
+    /// Occupies the lowest free slot and returns its number in the group. Returns `None` if the
+    /// group is full.
     #[inline]
-    pub(super) fn occupy(&mut self) -> usize {
-        let bit = !self.occupied & (self.occupied + 1);
-        self.occupied |= bit;
-        bit.trailing_zeros() as usize
-    }
-
-    /// Like `occupy`; also adds the slot to a round.
-    #[inline]
-    pub(super) fn occupy_due(&mut self, round: Parity) -> usize {
-        let slot = self.occupy();
-        self.add_due(round, bit_of(slot));
-        slot
+    pub(super) fn occupy(&mut self) -> Option<usize> {
+        let free = NonZero::new(self.free)?;
+        self.free &= self.free - 1;
+        Some(free.trailing_zeros() as usize)
     }
 
     #[inline]
     pub(super) fn free(&mut self, slot: usize) {
-        self.occupied &= !bit_of(slot);
+        self.free |= bit_of(slot);
     }
 
     /// Returns the slots to poll in a round.

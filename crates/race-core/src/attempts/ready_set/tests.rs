@@ -7,8 +7,8 @@ use crate::attempts::wake::UnfinishedWake;
 
 impl ReadySet {
     fn begin_wake(&mut self, slot: usize) -> UnfinishedWake {
-        let group = self.group(slot / BITS).0.clone();
-        UnfinishedWake::begin(&self.root, &group, (slot % BITS) as u8)
+        let group = self.group(slot / BITS).handle.clone();
+        UnfinishedWake::begin(self.root(), &group, (slot % BITS) as u8)
     }
 }
 

@@ -1,24 +1,19 @@
 use core::ptr::NonNull;
 
-use super::group_slots::GroupSlots;
-use crate::attempts::{
-    BorrowedWaker,
-    wake::{BITS, GroupHandle},
-};
+use super::polled_group::PolledGroup;
+use crate::attempts::{BorrowedWaker, wake::BITS};
 
 /// An occupied slot that is polled, and where its group is, which so is looked up only once.
 pub(crate) struct Visit {
     slot: usize,
-    handle: NonNull<GroupHandle>,
-    group: NonNull<GroupSlots>,
+    group: NonNull<PolledGroup>,
 }
 
 impl Visit {
     #[inline]
-    pub(super) fn new(slot: usize, handle: &GroupHandle, group: &mut GroupSlots) -> Self {
+    pub(super) fn new(slot: usize, group: &mut PolledGroup) -> Self {
         Self {
             slot,
-            handle: NonNull::from(handle),
             group: NonNull::from(group),
         }
     }
@@ -38,7 +33,7 @@ impl Visit {
     pub(crate) unsafe fn waker<'a>(&self) -> BorrowedWaker<'a> {
         // SAFETY: no method was called since, so no group was added and the handle has not moved.
         // The ready set exists, so the handle keeps the group of the waker alive.
-        unsafe { self.handle.as_ref().waker(self.slot % BITS).detach() }
+        unsafe { self.group.as_ref().handle.waker(self.slot % BITS).detach() }
     }
 
     /// Frees the slot and returns whether its group was full. The caller then passes this on to
@@ -52,7 +47,7 @@ impl Visit {
     pub(crate) unsafe fn free(mut self) -> bool {
         // SAFETY: no method was called since, so the group has not moved and no other reference to
         // it exists.
-        let group = unsafe { self.group.as_mut() };
+        let group = unsafe { &mut self.group.as_mut().slots };
         let was_full = group.is_full();
         group.free(self.slot);
         was_full

@@ -13,6 +13,14 @@ pub(super) struct Parent {
     vtable: AtomicPtr<RawWakerVTable>,
 }
 
+/// What is stored, compared with a waker.
+pub(super) enum Stored {
+    Nothing,
+    /// A waker with the same parts, which so wakes the same task, as with `will_wake`.
+    Same,
+    Other,
+}
+
 impl Parent {
     pub(super) fn empty() -> Self {
         Self {
@@ -25,6 +33,22 @@ impl Parent {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.vtable.load(Ordering::Acquire).is_null()
+    }
+
+    /// Compares the stored waker with another one. If a thread took it, its earlier writes are
+    /// visible.
+    #[inline]
+    pub(super) fn compare(&self, waker: &Waker) -> Stored {
+        let vtable = self.vtable.load(Ordering::Acquire);
+        if vtable.cast_const() == ptr::from_ref(waker.vtable())
+            && self.data.load(Ordering::Relaxed) == waker.data().cast_mut()
+        {
+            Stored::Same
+        } else if vtable.is_null() {
+            Stored::Nothing
+        } else {
+            Stored::Other
+        }
     }
 
     /// Returns whether the stored waker has the same parts, and so wakes the same task, as with

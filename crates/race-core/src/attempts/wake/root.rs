@@ -5,11 +5,13 @@ use core::task::Waker;
 use super::{
     group::Group,
     handle::GroupHandle,
+    parent::Stored,
     stack::{CLAIM, Top},
 };
 use crate::sync::{Ordering, spin_hint};
 
 /// The group that wakes the parent task. It belongs to the poller.
+#[repr(transparent)]
 pub(crate) struct Root(GroupHandle);
 
 impl Root {
@@ -22,18 +24,18 @@ impl Root {
         &self.0
     }
 
-    /// Registers `waker`, so that the next wake wakes it, and takes what was woken.
+    /// Registers `waker`, so that the next wake wakes it, and takes what was woken. Returns `None`
+    /// if the root was armed with this waker, so that nothing was woken.
     ///
     /// If `waker` or its predecessor panics, no wake is lost: the next call returns them.
-    #[inline]
-    pub(crate) fn register(&mut self, waker: &Waker) -> Top {
-        if self.0.parent.is_empty() {
-            return self.arm(waker.clone());
+    #[inline(always)]
+    pub(crate) fn register(&mut self, waker: &Waker) -> Option<Top> {
+        let group = &*self.0;
+        match group.parent.compare(waker) {
+            Stored::Same if group.top.load(Ordering::Relaxed) == 0 => None,
+            Stored::Nothing => Some(self.arm(waker.clone())),
+            Stored::Same | Stored::Other => Some(self.register_slowly(waker)),
         }
-        if self.0.parent.is(waker) && self.0.top.load(Ordering::Relaxed) == 0 {
-            return Top::EMPTY; // the root is armed with this waker
-        }
-        self.register_slowly(waker)
     }
 
     /// Handles a root that is armed with another waker, or whose waker another thread is taking.
