@@ -184,7 +184,7 @@ impl Future for Large {
 fn running(count: usize) -> Attempts<Large> {
     let mut attempts = Attempts::new();
     for _ in 0..count {
-        attempts.push((), Large(pending(), [0; 16]));
+        attempts.push(Large(pending(), [0; 16]));
     }
     assert!(poll(Pin::new(&mut attempts)).is_pending());
     attempts
@@ -199,6 +199,29 @@ fn set_needs_little_more_memory_than_its_futures() {
         assert!(over <= beyond, "{over} bytes beyond {count} futures");
         drop(set);
     }
+}
+
+#[test]
+fn presized_set_allocates_its_futures_at_once() {
+    for (count, calls) in [(1, 1), (2, 3), (64, 3)] {
+        let (set, called, bytes) = counted(|| {
+            let mut set = Attempts::with_capacity(count);
+            (0..count).for_each(|_| set.push(Large(pending(), [0; 16])));
+            set
+        });
+        assert_eq!(called, calls, "calls for {count}"); // the block, and the state of the wakers
+        let over = bytes - count * size_of::<Large>();
+        assert!(
+            over <= if count == 1 { 0 } else { 300 },
+            "{over} bytes beyond {count} futures"
+        );
+        drop(set);
+    }
+    let (set, calls, bytes) = counted(|| Attempts::<Large>::with_capacity(100));
+    assert_eq!((set.len(), calls), (0, 1)); // rounded up to 128 places
+    assert!((128 * size_of::<Large>()..128 * size_of::<Large>() + 65).contains(&bytes));
+    let (_, calls, _) = counted(|| Attempts::<Large>::with_capacity(0));
+    assert_eq!(calls, 0);
 }
 
 #[test]

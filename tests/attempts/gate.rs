@@ -31,7 +31,7 @@ impl Gate {
         let mut set = Attempts::new();
         let gates: Vec<_> = (0..count).map(|_| Self::default()).collect();
         for (index, gate) in gates.iter().enumerate() {
-            set.push(index, gate.future());
+            set.push_with(index, gate.future());
         }
         (set, gates)
     }

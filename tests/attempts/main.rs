@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod collect;
 mod differential;
 mod edge_cases;
 mod gate;

@@ -49,7 +49,7 @@ proptest! {
         batches in vec(vec(act(), 0..12), 1..12),
     ) {
         let ours = Attempts::new().map(|(id, output)| { assert_eq!(id, output); output });
-        let mut ours = Side::new(ours, |set, id, future| set.get_mut().push(id, future));
+        let mut ours = Side::new(ours, |set, id, future| set.get_mut().push_with(id, future));
         let mut theirs = Side::new(FuturesUnordered::new(), |set, _, future| set.push(future));
         let mut all = vec![vec![Act::Push(count)]];
         all.extend(batches);

@@ -86,7 +86,7 @@ fn task_that_panics_when_the_set_drops_its_waker_keeps_no_future_alive() {
         let mut set = Attempts::new();
         for index in 0..size {
             let guard = OnDrop(dropped.clone());
-            set.push(index, async move {
+            set.push_with(index, async move {
                 let _guard = guard;
                 std::future::pending::<()>().await;
             });
@@ -122,7 +122,7 @@ fn task_with_the_same_data_and_another_vtable_is_another_task() {
     let gates = [Gate::default(), Gate::default()];
     let mut set = Attempts::new();
     for (index, gate) in gates.iter().enumerate() {
-        set.push(index, gate.future());
+        set.push_with(index, gate.future());
     }
     for index in [0, 1] {
         // SAFETY: the functions ignore the data.

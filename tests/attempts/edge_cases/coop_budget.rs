@@ -28,7 +28,7 @@ fn set_of_futures_that_exhaust_the_budget_makes_progress() {
         for size in [1, 2, 64, 65, 200] {
             let count = Rc::new(Cell::new(0));
             let mut set = Attempts::new();
-            (0..size).for_each(|index| set.push(index, uses(300, count.clone())));
+            (0..size).for_each(|index| set.push_with(index, uses(300, count.clone())));
             let mut out = 0;
             while set.next().await.is_some() {
                 out += 1;
@@ -57,8 +57,8 @@ fn futures_that_always_exhaust_the_budget_do_not_starve_the_others() {
         for units in [1, 129, 400] {
             for (size, hogs) in [(2, 1), (5, 3), (64, 1), (65, 2), (100, 1), (100, 70)] {
                 let mut set = Attempts::new();
-                (0..hogs).for_each(|index| set.push(index, uses(usize::MAX, Rc::default())));
-                (hogs..size).for_each(|index| set.push(index, uses(units, Rc::default())));
+                (0..hogs).for_each(|index| set.push_with(index, uses(usize::MAX, Rc::default())));
+                (hogs..size).for_each(|index| set.push_with(index, uses(units, Rc::default())));
                 drain_others(&mut set, hogs).await;
             }
         }
@@ -69,10 +69,10 @@ fn futures_that_always_exhaust_the_budget_do_not_starve_the_others() {
 fn future_in_a_lower_slot_is_not_starved() {
     run(async {
         let mut set = Attempts::new();
-        set.push(7, uses(0, Rc::default()));
-        set.push(0, uses(usize::MAX, Rc::default()));
+        set.push_with(7, uses(0, Rc::default()));
+        set.push_with(0, uses(usize::MAX, Rc::default()));
         assert_eq!(set.next().await.unwrap().0, 7);
-        set.push(8, uses(300, Rc::default())); // takes slot 0
+        set.push_with(8, uses(300, Rc::default())); // takes slot 0
         drain_others(&mut set, 1).await;
     });
 }
@@ -81,9 +81,9 @@ fn future_in_a_lower_slot_is_not_starved() {
 fn future_beyond_the_first_group_is_not_starved() {
     run(async {
         let mut set = Attempts::new();
-        (0..64).for_each(|index| set.push(index, std::future::pending().boxed_local()));
-        set.push(64, uses(usize::MAX, Rc::default()));
-        set.push(65, uses(300, Rc::default()));
+        (0..64).for_each(|index| set.push_with(index, std::future::pending().boxed_local()));
+        set.push_with(64, uses(usize::MAX, Rc::default()));
+        set.push_with(65, uses(300, Rc::default()));
         drain_others(&mut set, 65).await;
     });
 }
@@ -101,9 +101,9 @@ fn future_that_exhausts_the_budget_in_most_polls_does_not_starve_the_others() {
                     }
                 }
             };
-            set.push(0, now_and_then.boxed_local());
-            set.push(1, uses(usize::MAX, Rc::default()));
-            set.push(2, uses(300, Rc::default()));
+            set.push_with(0, now_and_then.boxed_local());
+            set.push_with(1, uses(usize::MAX, Rc::default()));
+            set.push_with(2, uses(300, Rc::default()));
             drain_others(&mut set, 2).await;
         }
     });

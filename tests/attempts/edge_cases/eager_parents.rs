@@ -47,7 +47,7 @@ impl Inline {
         let mut set = Attempts::new();
         for (index, gate) in gates.iter().enumerate() {
             let future = gate.future();
-            set.push(index, Wakeful { future, wakes });
+            set.push_with(index, Wakeful { future, wakes });
         }
         Arc::new(Self {
             set: Mutex::new(set),

@@ -50,14 +50,14 @@ fn check(size: usize, index: usize) {
         is_restless,
     };
     for (at, gate) in gates.iter().enumerate() {
-        set.push(at, restless(gate, at != index));
+        set.push_with(at, restless(gate, at != index));
     }
     let parent = Parent::new();
     let (ready, never) = (Gate::default(), Gate::default());
     ready.open();
     let push = |set: &mut Attempts<Restless, usize>, step: usize| match step % 3 {
-        0 => (0..4).for_each(|_| set.push(usize::MAX, restless(&never, true))),
-        _ => set.push(usize::MAX, restless(&ready, false)),
+        0 => (0..4).for_each(|_| set.push_with(usize::MAX, restless(&never, true))),
+        _ => set.push_with(usize::MAX, restless(&ready, false)),
     };
     for step in 0..20 {
         push(&mut set, step);
@@ -87,13 +87,10 @@ fn poll_returns_while_all_futures_wake_themselves() {
         let mut set = Attempts::new();
         for gate in &gates {
             let (future, is_restless) = (gate.future(), true);
-            set.push(
-                (),
-                Restless {
-                    future,
-                    is_restless,
-                },
-            );
+            set.push(Restless {
+                future,
+                is_restless,
+            });
         }
         let parent = Parent::new();
         for polls in 1..10 {
@@ -111,7 +108,7 @@ fn woken_future_is_polled_while_others_that_panic_are_pushed() {
         let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
         let mut set: Attempts<BoxFuture<'_, ()>> = Attempts::new();
         for gate in &gates {
-            set.push((), gate.future().boxed());
+            set.push(gate.future().boxed());
         }
         let parent = Parent::new();
         assert!(poll(&mut set, &parent).is_pending());
@@ -119,7 +116,7 @@ fn woken_future_is_polled_while_others_that_panic_are_pushed() {
         assert!(poll(&mut set, &parent).is_ready()); // frees slot 0
         gates[size - 1].open();
         let found = (0..1_000).any(|_| {
-            set.push((), async { throw(0) }.boxed());
+            set.push(async { throw(0) }.boxed());
             caught(|| poll(&mut set, &parent)).is_ok_and(|poll| poll.is_ready())
         });
         assert!(found, "the last of {size} was never polled");

@@ -62,7 +62,7 @@ fn set(size: usize, index: usize, panics: Panics) -> (Attempts<Touchy, usize>, V
             index: at,
             panics: if at == index { panics } else { Panics::Never },
         };
-        set.push(at, touchy);
+        set.push_with(at, touchy);
     }
     (set, gates)
 }

@@ -66,7 +66,7 @@ fn futures_do_not_move_while_the_set_grows_to_5_000() {
             drops: drops.clone(),
             _pinned: PhantomPinned,
         };
-        set.push((), rooted);
+        set.push(rooted);
         if is_ready || set.len().is_power_of_two() {
             drain(&mut set, &parent);
         }
@@ -97,10 +97,10 @@ fn zero_sized_futures_are_polled_and_dropped_once() {
     assert_eq!(size_of::<Nothing>(), 0);
 
     let mut set = Attempts::new();
-    (0..300).for_each(|_| set.push((), Nothing));
+    (0..300).for_each(|_| set.push(Nothing));
     let ready = drain(&mut set, &Parent::new());
     assert_eq!((ready.len(), DROPS.get()), (300, 300 * 100_001));
-    (0..300).for_each(|_| set.push((), Nothing));
+    (0..300).for_each(|_| set.push(Nothing));
     drop(set);
     assert_eq!(DROPS.get(), 300 * 100_001 + 300);
 }
@@ -117,7 +117,7 @@ fn overaligned_futures_are_aligned() {
         }
     }
     let mut set = Attempts::new();
-    (0..100_u8).for_each(|index| set.push(index, Wide(index)));
+    (0..100_u8).for_each(|index| set.push_with(index, Wide(index)));
     for index in 0..100 {
         assert_eq!(block_on(set.next()), Some((index, index)));
     }
@@ -140,7 +140,7 @@ async fn yield_now() {
 fn self_referential_futures_finish() {
     let mut set = Attempts::new();
     for index in 0..200_usize {
-        set.push(index, async move {
+        set.push_with(index, async move {
             let own = [index; 16];
             let borrowed = &own;
             for it in borrowed {

@@ -56,7 +56,7 @@ fn stale_waker_of_a_reused_slot_causes_at_most_one_poll_per_round() {
         assert_eq!(drain(&mut set, &parent), [size - 1]);
 
         let new = Gate::default();
-        set.push(size, new.future());
+        set.push_with(size, new.future());
         assert!(poll(&mut set, &parent).is_pending());
         assert!(new.waker().will_wake(&gone.waker()), "the slot is reused");
         for stale in 1..=3 {
@@ -109,7 +109,7 @@ fn poll_of_a_single_remaining_future_drops_the_old_tasks_waker() {
     assert!(poll(&mut set, &first).is_pending());
     gates.iter().for_each(Gate::open);
     assert_eq!(drain(&mut set, &first).len(), 100);
-    set.push(100, Gate::default().future()); // alone
+    set.push_with(100, Gate::default().future()); // alone
     assert!(poll(&mut set, &second).is_pending());
     assert_eq!(Arc::strong_count(&first), 1);
 }

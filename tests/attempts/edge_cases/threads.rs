@@ -83,7 +83,7 @@ fn stress(total: usize, live: usize, swap: bool) {
         let mut task = parked();
         let mut seen = vec![false; total];
         for index in indices.by_ref().take(live) {
-            set.push(index, ticket(index));
+            set.push_with(index, ticket(index));
         }
         while let Some(index) = wait(&mut set, &mut task, swap) {
             assert!(
@@ -93,7 +93,7 @@ fn stress(total: usize, live: usize, swap: bool) {
             indices
                 .next()
                 .into_iter()
-                .for_each(|next| set.push(next, ticket(next)));
+                .for_each(|next| set.push_with(next, ticket(next)));
         }
         assert!(seen.into_iter().all(|it| it));
     });

@@ -45,7 +45,7 @@ fn set(size: usize) -> (Attempts<OpensInDrop, usize>, Vec<Gate>) {
             _ => Vec::new(),
         };
         let (future, own) = (own.future(), own.clone());
-        set.push(index, OpensInDrop { future, own, opens });
+        set.push_with(index, OpensInDrop { future, own, opens });
     }
     (set, gates)
 }

@@ -17,9 +17,10 @@ proptest! {
 
     #[test]
     fn few_attempts_are_polled_woken_and_dropped_by_contract(
+        capacity in prop_oneof![Just(0), 1..10_usize],
         script in vec(step(3), 0..60),
     ) {
-        Run::play(script);
+        Run::play(capacity, script);
     }
 }
 
@@ -28,8 +29,9 @@ proptest! {
 
     #[test]
     fn many_attempts_are_polled_woken_and_dropped_by_contract(
+        capacity in prop_oneof![Just(0), 1..300_usize],
         script in vec(step(70), 0..60),
     ) {
-        Run::play(script);
+        Run::play(capacity, script);
     }
 }

@@ -28,10 +28,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn play(script: Vec<Step>) {
+    /// Plays a script on a set that is made with room for `capacity` futures.
+    pub(crate) fn play(capacity: usize, script: Vec<Step>) {
         let mut run = Self {
             world: Rc::default(),
-            set: Attempts::new(),
+            set: Attempts::with_capacity(capacity),
             contract: Contract::default(),
             swap_parent: false,
             first: 0,
@@ -117,7 +118,7 @@ impl Run {
     fn push(&mut self) {
         let (arg, future) = self.world.add();
         self.contract.push(arg.0);
-        self.set.push(arg, future);
+        self.set.push_with(arg, future);
     }
 
     /// Returns a live future.

@@ -46,7 +46,7 @@ stream_set!(
     "race-core Attempts",
     Attempts<F>,
     |_| Self::new(),
-    |set, future| set.push((), future)
+    |set, future| set.push(future)
 );
 stream_set!(
     "FuturesUnordered (futures-util)",

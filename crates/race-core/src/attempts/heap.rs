@@ -1,24 +1,26 @@
 mod attempt_set;
+mod collect;
 mod poll;
+mod state;
 
-use alloc::boxed::Box;
 use core::{
     fmt,
     future::poll_fn,
-    mem,
     pin::Pin,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
 use futures_core::{FusedStream, Stream};
 
+use self::state::State;
 use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 
 /// A set of running futures that polls only those that were woken.
 ///
 /// A [`Race`](crate::Race) runs its attempts in this set. It is also usable alone, like
 /// `FuturesUnordered`: push futures, and await their outputs in the order in which they finish. An
-/// output comes with the argument that was pushed with its future.
+/// output comes with the argument that was pushed with its future. Futures and pairs of an argument
+/// and a future can be collected into a set, too.
 ///
 /// # Polling
 ///
@@ -67,7 +69,7 @@ use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 /// # futures::executor::block_on(async {
 /// let mut attempts = Attempts::new();
 /// for number in 1..=3 {
-///     attempts.push(number, async move { number * number });
+///     attempts.push_with(number, async move { number * number });
 /// }
 /// while let Some((number, square)) = attempts.next().await {
 ///     assert_eq!(number * number, square);
@@ -77,55 +79,6 @@ use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 pub struct Attempts<F, A = ()> {
     storage: Storage<F, A>,
     state: State,
-}
-
-/// How many futures the set holds, and who wakes it.
-enum State {
-    /// None.
-    Empty,
-    /// One, in slot 0, which is polled with the parent's waker.
-    Single,
-    /// One, in slot 0, which is polled with the parent's waker. The ready set holds no slot; it
-    /// wakes the parent for the timer and the source of a race.
-    SingleWithReadySet(Box<ReadySet>),
-    /// Any number. Each has a waker of the ready set.
-    Several(Box<ReadySet>),
-}
-
-impl State {
-    /// Takes the ready set, if there is one.
-    fn take(&mut self) -> Option<Box<ReadySet>> {
-        match mem::replace(self, Self::Empty) {
-            Self::Empty | Self::Single => None,
-            Self::SingleWithReadySet(ready) | Self::Several(ready) => Some(ready),
-        }
-    }
-
-    /// Begins a round of the timer and the source in the state `SingleWithReadySet`.
-    #[inline(never)]
-    fn begin_round_of_sides(&mut self, waker: &Waker) {
-        if let Self::SingleWithReadySet(ready) = self {
-            ready.begin_round_of_sides(waker);
-        }
-    }
-
-    /// Changes the state of an empty set that gets a future.
-    #[inline(never)]
-    fn add_single(&mut self) {
-        *self = match self.take() {
-            None => Self::Single,
-            Some(ready) => Self::SingleWithReadySet(ready),
-        };
-    }
-
-    /// Changes the state of a set that loses its single future.
-    #[inline(never)]
-    fn remove_single(&mut self) {
-        *self = match self.take() {
-            None => Self::Empty,
-            Some(ready) => Self::Several(ready),
-        };
-    }
 }
 
 impl<F, A> Attempts<F, A> {
@@ -163,7 +116,7 @@ impl<F, A> Attempts<F, A> {
     ///
     /// let mut attempts = Attempts::with_capacity(100);
     /// for number in 0..200 {
-    ///     attempts.push(number, ready(number));
+    ///     attempts.push(ready(number));
     /// }
     /// assert_eq!(attempts.len(), 200);
     /// ```
@@ -182,8 +135,8 @@ impl<F, A> Attempts<F, A> {
     /// use race_core::Attempts;
     ///
     /// let mut attempts = Attempts::new();
-    /// attempts.push("a", ready(1));
-    /// attempts.push("b", ready(2));
+    /// attempts.push(ready(1));
+    /// attempts.push(ready(2));
     /// assert_eq!(attempts.len(), 2);
     /// ```
     #[must_use]
@@ -198,8 +151,8 @@ impl<F, A> Attempts<F, A> {
     }
 }
 
-impl<F: Future, A> Attempts<F, A> {
-    /// Adds a future, and an argument that is returned with its output.
+impl<F: Future> Attempts<F> {
+    /// Adds a future. Its argument is `()`; [`push_with`](Self::push_with) adds one with another.
     ///
     /// The future is first polled when the set is polled next. `push` does not wake the task.
     ///
@@ -208,12 +161,34 @@ impl<F: Future, A> Attempts<F, A> {
     ///
     /// # futures::executor::block_on(async {
     /// let mut attempts = Attempts::new();
-    /// attempts.push("mirror", async { 200 });
+    /// attempts.push(async { 200 });
+    /// while let Some(((), status)) = attempts.next().await {
+    ///     assert_eq!(status, 200);
+    /// }
+    /// # });
+    /// ```
+    #[inline]
+    pub fn push(&mut self, future: F) {
+        self.push_with((), future);
+    }
+}
+
+impl<F: Future, A> Attempts<F, A> {
+    /// Adds a future, and an argument that is returned with its output.
+    ///
+    /// The future is first polled when the set is polled next. `push_with` does not wake the task.
+    ///
+    /// ```
+    /// use race_core::Attempts;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let mut attempts = Attempts::new();
+    /// attempts.push_with("mirror", async { 200 });
     /// assert_eq!(attempts.next().await, Some(("mirror", 200)));
     /// # });
     /// ```
     #[inline]
-    pub fn push(&mut self, arg: A, future: F) {
+    pub fn push_with(&mut self, arg: A, future: F) {
         if self.is_empty() {
             return self.push_single(arg, future);
         }
@@ -241,8 +216,8 @@ impl<F: Future, A> Attempts<F, A> {
     ///
     /// # futures::executor::block_on(async {
     /// let mut attempts = Attempts::new();
-    /// attempts.push("slow", Either::Left(pending::<u16>()));
-    /// attempts.push("fast", Either::Right(ready(200)));
+    /// attempts.push_with("slow", Either::Left(pending::<u16>()));
+    /// attempts.push_with("fast", Either::Right(ready(200)));
     /// assert_eq!(attempts.next().await, Some(("fast", 200)));
     /// assert_eq!(attempts.len(), 1);
     /// # });

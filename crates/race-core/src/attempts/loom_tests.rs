@@ -70,7 +70,7 @@ fn polled(count: usize) -> (Attempts<Flag, usize>, Vec<Flag>) {
         .collect::<Vec<_>>();
     let mut attempts = Attempts::new();
     for (index, flag) in flags.iter().enumerate() {
-        attempts.push(index, flag.clone());
+        attempts.push_with(index, flag.clone());
     }
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut attempts).poll_next(&mut cx).is_pending());
@@ -180,7 +180,7 @@ fn slot_may_be_refilled_while_its_old_waker_is_used() {
             assert_eq!(block_on(attempts.next()), Some((last, ())));
             let old = flags[last].clone();
             let new = Flag::new();
-            attempts.push(7, new.clone());
+            attempts.push_with(7, new.clone());
             let threads = [
                 thread::spawn(move || old.wake()),
                 thread::spawn(move || new.set()),

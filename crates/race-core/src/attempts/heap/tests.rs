@@ -93,7 +93,7 @@ impl Wake for Task {
 }
 
 fn push(set: &mut Set, index: usize, control: &Rc<Control>) {
-    set.push(Arg(index, control.clone()), Controlled(control.clone()));
+    set.push_with(Arg(index, control.clone()), Controlled(control.clone()));
 }
 
 /// Calls `push_and_poll` for the task.
