@@ -89,9 +89,7 @@ fn is_counted(row: usize, column: usize) -> bool {
     match COLUMNS[column].workload {
         Workload::WakeSeveral(..) => row == OURS,
         Workload::Batch(_) => row != LEAST,
-        Workload::Wake(_) | Workload::InOut(_) | Workload::Drain(_) | Workload::First(_) => {
-            true
-        },
+        Workload::Wake(_) | Workload::InOut(_) | Workload::Drain(_) | Workload::First(_) => true,
     }
 }
 

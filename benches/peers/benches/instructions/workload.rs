@@ -25,8 +25,8 @@ pub(crate) enum Workload {
     /// Makes a set, pushes this many futures, polls once, makes the futures ready in random order,
     /// polling until each finishes, and drops the set.
     Drain(usize),
-    /// Makes a set, pushes this many futures, polls once, makes the future that was pushed first
-    /// ready, polls until it finishes, and drops the set with the others.
+    /// Makes a set, pushes this many futures, of which the first is ready, polls until it finishes,
+    /// and drops the set with the others.
     First(usize),
 }
 
