@@ -8,7 +8,7 @@ use std::{
 use race_core::Attempts;
 
 use crate::{
-    contenders::{Scan, Set},
+    contenders::{Presized, Scan, Set},
     future::{Desks, Parked, Work, parent},
     table::{Contender, Side, compare, contender},
 };
@@ -21,6 +21,7 @@ pub(crate) fn ready_at_once(count: usize) {
         count as u64,
         vec![
             set::<Attempts<Small>>(count, Side::Ours),
+            set::<Presized<Small>>(count, Side::Reference),
             set::<futures::stream::FuturesUnordered<Small>>(count, Side::Peer),
             set::<futures_buffered::FuturesUnorderedBounded<Small>>(count, Side::Presized),
             set::<futures_buffered::FuturesUnordered<Small>>(count, Side::Peer),

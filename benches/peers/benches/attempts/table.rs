@@ -16,7 +16,8 @@ pub(crate) enum Side {
     Peer,
     /// A peer that is created with its final size and does not grow.
     Presized,
-    /// Shown, but not a peer: a hand-written minimum, or a set without wakers of its own.
+    /// Shown, but not a peer: a hand-written minimum, a set without wakers of its own, or ours,
+    /// presized.
     Reference,
 }
 
