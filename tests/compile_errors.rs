@@ -132,9 +132,9 @@ fn adaptive_with_a_timer_that_is_not_clone_names_clone() {
     }
     fn main() {
         let adaptive = Arc::new(Adaptive::quantile(0.9));
-        let _ = Race::of_with(Mine, &adaptive, [ready(1)]);
-        let _ = Race::of_with(Mine, &*adaptive, [ready(1)]);
-        let _ = Race::of_with(Mine, adaptive, [ready(1)]);
+        let _ = Race::at(Mine).of(&adaptive, [ready(1)]);
+        let _ = Race::at(Mine).of(&*adaptive, [ready(1)]);
+        let _ = Race::at(Mine).of(adaptive, [ready(1)]);
     }";
     let message = message("adaptive-not-clone", "\"std\", \"adaptive\"", program);
     for policy in ["&Adaptive", "Arc<Adaptive>", "&Arc<Adaptive>"] {

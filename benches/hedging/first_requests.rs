@@ -62,7 +62,8 @@ fn serve(percent: f64, seed: u64) -> (u32, u64) {
                 clock.sleep(ms(20) * request).await;
                 let targets = replicas.targets();
                 let attempt = |_| targets.try_run(|replica| ask(replica, latency));
-                let race = Race::from_fn_with(clock.timer(), adaptive, attempt)
+                let race = Race::at(clock.timer())
+                    .from_fn(adaptive, attempt)
                     .max_attempts(3)
                     .attempt_timeout(ms(1_000))
                     .deadline(ms(3_000))

@@ -146,12 +146,7 @@ fn source_is_not_awaited_for_a_start_that_is_too_late() {
     let arrivals = futures::stream::iter([0]).chain(futures::stream::poll_fn(|_| Poll::Pending));
     let mut first = Some(first);
     let run = move |_: &i32| first.take().unwrap();
-    let race = Race::from_stream_with(
-        scenario.clock.timer(),
-        Backoff::new(ms(9_000)),
-        run,
-        arrivals,
-    );
+    let race = Race::at(scenario.clock.timer()).from_stream(Backoff::new(ms(9_000)), run, arrivals);
     let ended = scenario
         .run(race.deadline(ms(5_000)).first_ok())
         .unwrap_err();
@@ -179,7 +174,7 @@ fn source_that_may_give_a_candidate_in_time_is_awaited() {
             Ok::<_, &str>(())
         }
     };
-    let race = Race::from_stream_with(scenario.clock.timer(), ms(9_000), run, Box::pin(arrivals));
+    let race = Race::at(scenario.clock.timer()).from_stream(ms(9_000), run, Box::pin(arrivals));
     let ended = scenario.run(race.deadline(ms(50)).first_ok()).unwrap_err();
     assert!(matches!(ended, RaceError::Deadline { .. }), "{ended:?}");
     assert_eq!(scenario.millis(), 50);

@@ -34,7 +34,8 @@ fn slow(adaptive: &Adaptive, seed: u64) -> usize {
                 clock.sleep(ms(20) * request as u32).await;
                 let targets = replicas.targets();
                 let attempt = |_| targets.try_run(|replica| ask(replica, latency));
-                let race = Race::from_fn_with(clock.timer(), adaptive, attempt)
+                let race = Race::at(clock.timer())
+                    .from_fn(adaptive, attempt)
                     .max_attempts(3)
                     .attempt_timeout(ms(1_000))
                     .deadline(ms(3_000));
@@ -71,7 +72,8 @@ fn every_fourth_of_the_first_forty_requests_is_hedged() {
             0 => future::pending().await,
             _ => clock.sleep(ms(5)).await,
         };
-        let race = Race::from_fn_with(clock.timer(), &adaptive, attempt)
+        let race = Race::at(clock.timer())
+            .from_fn(&adaptive, attempt)
             .max_attempts(2)
             .attempt_timeout(ms(1_000));
         let ended = clock.run(race.first()).unwrap();

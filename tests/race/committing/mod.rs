@@ -339,7 +339,7 @@ fn commits_after_a_fatal_error_end_nothing() {
         }
     };
     let plans = [(10, Some("fatal")), (20, None), (30, None), (22, None)];
-    let race = Race::committing_with(scenario.clock.timer(), ms(0), run, plans);
+    let race = Race::at(scenario.clock.timer()).committing(ms(0), run, plans);
     let race = race.on_event(scenario.record());
     let late = scenario.run(async {
         let decision = race.first_ok_by(|_| Verdict::Fatal).keep_race();

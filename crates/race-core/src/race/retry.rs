@@ -252,6 +252,6 @@ mod shared {
 impl<C, R, F, T, P: Policy, H, Q: Expiries> Schedule<Contexts<C, R, F>, T, P, H, Q> {
     /// The place of the context. It is empty while an attempt has the context.
     pub(crate) fn context_mut(&mut self) -> &mut Option<C> {
-        self.source.context_mut()
+        self.supply.source.context_mut()
     }
 }

@@ -116,17 +116,21 @@ mod tests {
         let adaptive = Arc::new(Adaptive::extra_load(5.0).initial(Duration::from_millis(10)));
         let counters = Arc::new(Counters::new());
         let attempts = || [100, 20].map(|millis| clock.sleep(Duration::from_millis(millis)));
-        let race = Race::of_with(clock.timer(), &adaptive, attempts());
+        let race = Race::at(clock.timer()).of(&adaptive, attempts());
         let won = clock
             .run(race.observer(&counters).first())
             .expect("it ends");
         assert_eq!(won.expect("it wins").elapsed, Duration::from_millis(30));
         assert_eq!(adaptive.samples(), 2);
 
-        let race = Race::of_with(clock.timer(), &*adaptive, attempts()).observer(counters.clone());
+        let race = Race::at(clock.timer())
+            .of(&*adaptive, attempts())
+            .observer(counters.clone());
         clock.run(race.first()).expect("it ends");
         // As an observer it records a second time.
-        let race = Race::of_with(clock.timer(), adaptive.clone(), attempts()).observer(&adaptive);
+        let race = Race::at(clock.timer())
+            .of(adaptive.clone(), attempts())
+            .observer(&adaptive);
         clock.run(race.first()).expect("it ends");
         assert_eq!(counters.counts().races, 2);
         assert_eq!(adaptive.samples(), 2 + 1 + 2);
