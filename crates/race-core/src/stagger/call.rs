@@ -1,5 +1,3 @@
-use core::time::Duration;
-
 use crate::{Cause, Moment};
 
 /// What makes the next attempt due beside its delay: a failure, or that no attempt is running.
@@ -11,8 +9,10 @@ pub(super) struct Call {
     /// Being idle does not make the next start due: a gate deferred it, or the pause after a
     /// failure never ends.
     idle_waits: bool,
-    /// The pause after failures; `None` until the first failure since the latest start.
-    pause: Option<Duration>,
+    /// The policy was asked for the pause since the latest start.
+    knows_pause: bool,
+    /// The pause after failures, in nanoseconds.
+    pause: u64,
 }
 
 impl Default for Call {
@@ -23,7 +23,8 @@ impl Default for Call {
             at: Moment::NEVER,
             cause: Cause::Failure,
             idle_waits: false,
-            pause: None,
+            knows_pause: false,
+            pause: 0,
         }
     }
 }
@@ -39,15 +40,15 @@ impl Call {
         self.cause
     }
 
-    /// Returns the pause after failures, if it is known.
+    /// Returns the pause after failures in nanoseconds, if it is known.
     #[inline]
-    pub(super) fn pause(&self) -> Option<Duration> {
-        self.pause
+    pub(super) fn pause(&self) -> Option<u64> {
+        self.knows_pause.then_some(self.pause)
     }
 
     #[inline]
-    pub(super) fn set_pause(&mut self, pause: Duration) {
-        self.pause = Some(pause);
+    pub(super) fn set_pause(&mut self, pause: u64) {
+        (self.knows_pause, self.pause) = (true, pause);
     }
 
     /// A failure makes the next attempt due at this moment.

@@ -331,14 +331,14 @@ impl<P: Policy> Stagger<P> {
         let pause = match self.call.pause() {
             Some(pause) => pause,
             None => {
-                let pause = self.policy.pause(self.failures as usize);
+                let pause = saturating_nanos(self.policy.pause(self.failures as usize));
                 self.call.set_pause(pause);
                 pause
             }
         };
-        self.call.failed(match pause.is_zero() {
-            true => Moment::ZERO,
-            false => now() + pause,
+        self.call.failed(match pause {
+            0 => Moment::ZERO,
+            pause => now().plus_nanos(pause),
         });
     }
 

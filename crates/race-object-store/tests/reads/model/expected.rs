@@ -117,7 +117,7 @@ impl<'a> Model<'a> {
                 }
                 self.last_error = Some(number);
                 self.call_after(number);
-            } else if self.running.is_empty() && !self.can_start() {
+            } else if self.running.is_empty() && (!self.can_start() || self.is_too_late()) {
                 return Some(self.last_error.map_or(End::TimedOut, End::Failed));
             } else if let Some(expired) = self.expired() {
                 let Some(number) = expired else {
@@ -177,6 +177,20 @@ impl<'a> Model<'a> {
     /// Whether the next attempt will start, if nothing else happens.
     fn can_start(&self) -> bool {
         self.starts.len() < self.options.max_attempts && (self.is_called || self.due.is_some())
+    }
+
+    /// Whether the deadline comes before the next start, or at the same time.
+    fn is_too_late(&self) -> bool {
+        let due = match self.is_called {
+            true => 0,
+            false => self.due.unwrap_or(0),
+        };
+        let start = due.max(self.gap_ends());
+        start > 0
+            && self
+                .options
+                .deadline
+                .is_some_and(|deadline| deadline <= start)
     }
 
     fn is_due(&self) -> bool {
