@@ -30,6 +30,14 @@ impl Default for Call {
 }
 
 impl Call {
+    /// An attempt starts.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        self.at = Moment::NEVER;
+        self.idle_waits = false;
+        self.knows_pause = false;
+    }
+
     #[inline]
     pub(super) fn at(&self) -> Moment {
         self.at

@@ -261,7 +261,7 @@ impl<P: Policy> Stagger<P> {
             self.note_planned();
         }
         self.starts += 1;
-        self.call = Call::default();
+        self.call.reset();
         self.earliest = Moment::ZERO;
         if self.starts >= self.max_attempts {
             self.stop();
