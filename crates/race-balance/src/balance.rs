@@ -8,25 +8,37 @@ use std::{
 };
 
 use fastrand::Rng;
-use race_core::{Clock, Moment};
+use race_core::{Clock, Moment, Verdict};
 
-use crate::{Monotonic, Targets, endpoint::Endpoint};
+use crate::{
+    Ejection, Monotonic, Targets,
+    endpoint::{Endpoint, Learnt},
+    order::{Order, is_suspended},
+};
 
 /// The endpoints of one service, and their statistics.
 ///
 /// Share one among all requests to the service: clones share the endpoints and the statistics.
 /// [`targets`](Self::targets) returns those of one race.
 ///
-/// Defaults: a [`decay`](Self::decay) of 10 s, a [`failure_penalty`](Self::failure_penalty) of 1 s,
-/// a random [`seed`](Self::seed), and the clock [`Monotonic`].
+/// # Defaults
+///
+/// | option | default |
+/// | --- | --- |
+/// | [`choices`](Self::choices) | 8 random endpoints, so all if there are no more |
+/// | [`decay`](Self::decay) | 10 s |
+/// | [`failure_penalty`](Self::failure_penalty) | 1 s |
+/// | [`ejection`](Self::ejection) | after 5 failures in a row, for 30 s, at most 300 s |
+/// | [`seed`](Self::seed) | random |
+/// | clock | [`Monotonic`] |
 pub struct Balance<E, C = Monotonic> {
     endpoints: Arc<RwLock<Endpoints<E>>>,
     /// Held during a replacement.
     replacing: Arc<Mutex<()>>,
     pub(crate) clock: C,
     pub(crate) settings: Settings,
-    /// The number of choices, by which each draws its own random numbers.
-    choices: Arc<AtomicU64>,
+    /// The number of draws, by which each has its own random numbers.
+    draws: Arc<AtomicU64>,
     seed: u64,
 }
 
@@ -37,6 +49,8 @@ pub(crate) type Endpoints<E> = Arc<[Arc<Endpoint<E>>]>;
 pub(crate) struct Settings {
     pub(crate) decay: Duration,
     pub(crate) failure_penalty: Duration,
+    pub(crate) ejection: Ejection,
+    pub(crate) choices: usize,
 }
 
 /// The statistics of an endpoint.
@@ -44,11 +58,18 @@ pub(crate) struct Settings {
 #[non_exhaustive]
 pub struct Load {
     /// The learnt latency, however old it is. `None` before the first attempt has ended; cancelled
-    /// attempts raise it, and a failed one sets it to at least
-    /// [`failure_penalty`](Balance::failure_penalty).
+    /// attempts raise it, and after a failed one it is at least
+    /// [`failure_penalty`](Balance::failure_penalty) for one [`decay`](Balance::decay) and until
+    /// the next success.
     pub latency: Option<Duration>,
     /// The number of attempts in flight.
     pub in_flight: usize,
+    /// Whether the endpoint is [ejected](Balance::ejection): it gets no attempts, or one at a time
+    /// until one succeeds. `false` while all endpoints are used since more than half fail.
+    pub is_ejected: bool,
+    /// Whether the endpoint asked for a pause that has not passed: see
+    /// [`Lease::try_run_by`](crate::Lease::try_run_by).
+    pub is_pushed_back: bool,
 }
 
 /// [`Balance::replace`] was given no endpoints. The current ones are kept.
@@ -89,8 +110,10 @@ impl<E, C: Clock> Balance<E, C> {
             settings: Settings {
                 decay: Duration::from_secs(10),
                 failure_penalty: Duration::from_secs(1),
+                ejection: Ejection::default(),
+                choices: 8,
             },
-            choices: Arc::default(),
+            draws: Arc::default(),
             seed: fastrand::u64(..),
         }
     }
@@ -108,12 +131,42 @@ impl<E, C: Clock> Balance<E, C> {
     /// Sets the latency that a failed attempt counts as, if it took less, so that an endpoint that
     /// fails at once does not look fast. See [`Lease::try_run`](crate::Lease::try_run).
     ///
-    /// A failure outweighs latencies for about one [`decay`](Self::decay). If all endpoints fail now
-    /// and then, choose a penalty of a few times the usual latency: with a much longer one, slow and
-    /// fast endpoints look alike.
+    /// A failure counts for one [`decay`](Self::decay), and the latency as before afterwards. If all
+    /// endpoints fail now and then, choose a penalty of a few times the usual latency: with a much
+    /// longer one, slow and fast endpoints look alike. An endpoint that keeps failing is
+    /// [ejected](Self::ejection).
     #[must_use]
     pub fn failure_penalty(mut self, penalty: Duration) -> Self {
         self.settings.failure_penalty = penalty;
+        self
+    }
+
+    /// Sets when an endpoint that keeps failing gets no more requests, and for how long. Default:
+    /// after 5 failures in a row, for 30 s × the number of ejections in a row, at most 300 s.
+    ///
+    /// After that time the next request is a trial. One runs at a time, until one succeeds; if it
+    /// fails, the endpoint is ejected for longer. A cancelled trial is no outcome, and another one
+    /// may start. An outcome of an attempt that began before the ejection is ignored.
+    ///
+    /// At most half of the endpoints are ejected, rounded down, and so never the only one. If more
+    /// fail, all are used: the cause is likely to be elsewhere. A race goes to an ejected endpoint
+    /// only if none is in rotation: it rather goes to one again where an earlier attempt went.
+    #[must_use]
+    pub fn ejection(mut self, ejection: Ejection) -> Self {
+        self.settings.ejection = ejection;
+        self
+    }
+
+    /// Sets how many random endpoints are compared for an attempt. Default: 8, so all if there are
+    /// no more. 0 means 1.
+    ///
+    /// With two choices of three endpoints, a slow one gets a request each time that it is drawn
+    /// with one that is down, although the fast one is idle. Equal costs are decided at random, and
+    /// a hundred clients that compare eight do not move together, as each has learnt the latencies
+    /// of its own requests.
+    #[must_use]
+    pub fn choices(mut self, choices: usize) -> Self {
+        self.settings.choices = choices.max(1);
         self
     }
 
@@ -177,44 +230,86 @@ impl<E, C: Clock> Balance<E, C> {
 
     /// Calls a function with each endpoint and its statistics, for metrics.
     pub fn inspect(&self, mut with: impl FnMut(&E, Load)) {
-        for endpoint in self.endpoints().iter() {
+        let (endpoints, now) = (self.endpoints(), self.clock.read());
+        let is_suspended = is_suspended(&endpoints);
+        for endpoint in endpoints.iter() {
+            let Learnt { estimate, health } = endpoint.learnt();
             let load = Load {
-                latency: endpoint.estimate(|estimate| estimate.average()),
+                latency: estimate.latest(),
                 in_flight: endpoint.in_flight(),
+                is_ejected: health.is_failing() && !is_suspended,
+                is_pushed_back: health.pushed_back_until(now).is_some(),
             };
             with(&endpoint.value, load);
         }
     }
 
-    /// Chooses the better of two random endpoints that are free. Returns `None` if none is free, or
-    /// if they cease to be meanwhile.
-    pub(crate) fn choose<'a>(
+    /// Returns `classify` for the race, whose attempts run by
+    /// [`try_run_by`](Targets::try_run_by) with the same function. [`Verdict::NotBefore`] becomes
+    /// [`Verdict::Retryable`] if another endpoint is left, which did not ask for a pause. If all
+    /// did, the race waits for the shortest pause that remains.
+    ///
+    /// ```
+    /// # use std::{io, time::Duration};
+    /// # use race_balance::Balance;
+    /// # use race_core::Verdict;
+    /// # use race_thread::Race;
+    /// # async fn fetch(host: &str) -> io::Result<String> { Ok(host.to_owned()) }
+    /// fn classify(error: &io::Error) -> Verdict {
+    ///     match error.kind() {
+    ///         io::ErrorKind::NotFound => Verdict::Fatal, // every endpoint answers the same
+    ///         io::ErrorKind::WouldBlock => Verdict::NotBefore(Duration::from_secs(1)),
+    ///         _ => Verdict::Retryable,
+    ///     }
+    /// }
+    ///
+    /// let balance = Balance::new(["one.example", "two.example"]);
+    /// let targets = balance.targets();
+    /// let attempt = |_| targets.try_run_by(classify, fetch);
+    /// let race = Race::from_fn(Duration::from_millis(50), attempt).max_attempts(2);
+    /// let won = pollster::block_on(race.first_ok_by(balance.judge(classify)))?;
+    /// # Ok::<(), race_core::RaceError<usize, io::Error>>(())
+    /// ```
+    pub fn judge<X, F>(&self, classify: F) -> impl Fn(&X) -> Verdict + Clone + use<E, C, X, F>
+    where
+        F: Fn(&X) -> Verdict + Clone,
+        C: Clone,
+    {
+        let balance = self.clone();
+        move |error| balance.for_race(classify(error))
+    }
+
+    /// Returns what the verdict on the attempt of one endpoint means for a race over all of them.
+    pub(crate) fn for_race(&self, verdict: Verdict) -> Verdict {
+        let Verdict::NotBefore(_) = verdict else {
+            return verdict;
+        };
+        let (endpoints, now) = (self.endpoints(), self.clock.read());
+        let returns = || {
+            let returns = endpoints.iter().map(|it| it.pushed_back_until(now));
+            returns.map(|it| it.map(|until| until.since(now)))
+        };
+        match (returns().flatten().min(), returns().all(|it| it.is_some())) {
+            // The attempt did not say so to its endpoint.
+            (None, _) => verdict,
+            (Some(_), false) => Verdict::Retryable,
+            (Some(shortest), true) => Verdict::NotBefore(shortest),
+        }
+    }
+
+    /// Returns the order in which the next attempt of a race tries endpoints.
+    pub(crate) fn order<'a>(
         &self,
         endpoints: &'a [Arc<Endpoint<E>>],
-        is_free: impl Fn(&Arc<Endpoint<E>>) -> bool,
+        used: &[Arc<Endpoint<E>>],
         now: Moment,
-    ) -> Option<&'a Arc<Endpoint<E>>> {
-        let free = || endpoints.iter().filter(|endpoint| is_free(endpoint));
-        let mut draws = self.draws();
-        match free().count() {
-            0 => None,
-            1 => free().next(),
-            count => {
-                let first = draws.usize(..count);
-                let second = (first + 1 + draws.usize(..count - 1)) % count;
-                let (first, second) = (free().nth(first)?, free().nth(second)?);
-                let cost = |it: &Endpoint<E>| it.cost(now, self.settings.decay);
-                match cost(second).is_below(&cost(first)) {
-                    true => Some(second),
-                    false => Some(first),
-                }
-            }
-        }
+    ) -> Order<'a, E> {
+        Order::new(endpoints, used, self.settings, now, self.draws())
     }
 
     /// Returns random numbers for one choice. Threads draw them without a lock.
     fn draws(&self) -> Rng {
-        let choice = self.choices.fetch_add(1, Ordering::Relaxed);
+        let choice = self.draws.fetch_add(1, Ordering::Relaxed);
         Rng::with_seed(self.seed ^ choice.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }
@@ -234,7 +329,7 @@ impl<E, C: Clone> Clone for Balance<E, C> {
             replacing: self.replacing.clone(),
             clock: self.clock.clone(),
             settings: self.settings,
-            choices: self.choices.clone(),
+            draws: self.draws.clone(),
             seed: self.seed,
         }
     }

@@ -10,10 +10,20 @@ const FORGOTTEN: f64 = 0.05;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     /// The average in nanoseconds, and the time of the last update.
-    average: Option<(f64, Moment)>,
-    /// Before the first sample: how long cancelled attempts ran, in nanoseconds, and the time of
-    /// the last update. It fades to zero, so that the endpoint is tried again.
-    at_least: Option<(f64, Moment)>,
+    average: Option<Sample>,
+    /// What the last failures count as. They count for one decay, beside the average, which is there
+    /// again afterwards.
+    failure: Option<Sample>,
+    /// While there is no average: how long cancelled attempts ran. It fades to zero, so that the
+    /// endpoint is tried again.
+    at_least: Option<Sample>,
+}
+
+/// A time in nanoseconds, and when it was learnt.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    nanos: f64,
+    at: Moment,
 }
 
 /// An estimate at a moment, in nanoseconds.
@@ -27,94 +37,103 @@ pub(crate) enum Latency {
 
 impl Estimate {
     pub(crate) fn at(&self, now: Moment, decay: Duration) -> Latency {
-        let known = self
-            .average
-            .map(|(average, at)| (average, weight(now.since(at), decay)));
-        match known {
-            Some((average, weight)) if weight >= FORGOTTEN => Latency::Known { average, weight },
-            Some(_) => Latency::Unknown { at_least: 0.0 },
+        let average = self.average_at(now, decay);
+        let failure = self.failure_at(now, decay);
+        let longer = match (average, failure) {
+            (Some(average), Some(failure)) if average.nanos > failure.nanos => Some(average),
+            (average, failure) => failure.or(average),
+        };
+        match longer {
+            Some(sample) => Latency::Known {
+                average: sample.nanos,
+                weight: sample.weight(now, decay),
+            },
             None => Latency::Unknown {
                 at_least: self.at_least_at(now, decay),
             },
         }
     }
 
+    /// Returns the average, unless it is forgotten.
+    fn average_at(&self, now: Moment, decay: Duration) -> Option<Sample> {
+        let is_fresh = |it: &Sample| it.weight(now, decay) >= FORGOTTEN;
+        self.average.filter(is_fresh)
+    }
+
+    /// Returns what failures of the last decay count as.
+    fn failure_at(&self, now: Moment, decay: Duration) -> Option<Sample> {
+        self.failure.filter(|it| now.since(it.at) < decay)
+    }
+
     fn at_least_at(&self, now: Moment, decay: Duration) -> f64 {
-        let Some((at_least, at)) = self.at_least else {
+        let Some(at_least) = self.at_least else {
             return 0.0;
         };
-        match weight(now.since(at), decay) {
-            weight if weight >= FORGOTTEN => at_least * weight,
+        match at_least.weight(now, decay) {
+            weight if weight >= FORGOTTEN => at_least.nanos * weight,
             _ => 0.0,
         }
     }
 
-    /// Returns the average, whatever is left of its weight.
-    pub(crate) fn average(&self) -> Option<Duration> {
-        let (average, _) = self.average?;
-        Some(Duration::try_from_secs_f64(average / 1e9).unwrap_or(Duration::MAX))
+    /// Returns the longer one of the average and the last failure, however old they are.
+    pub(crate) fn latest(&self) -> Option<Duration> {
+        let nanos = [self.average, self.failure].map(|it| it.map(|sample| sample.nanos));
+        let nanos = nanos.into_iter().flatten().reduce(f64::max)?;
+        Some(Duration::try_from_secs_f64(nanos / 1e9).unwrap_or(Duration::MAX))
     }
 
-    /// Adds the latency of an attempt.
+    /// Adds the latency of an attempt that succeeded. A forgotten average is no base of the new one.
     pub(crate) fn add(&mut self, sample: Duration, now: Moment, decay: Duration) {
         let sample = nanos(sample);
-        let average = match self.average {
-            Some((average, at)) if sample < average => {
-                let old = weight(now.since(at), decay);
-                average * old + sample * (1.0 - old)
-            }
+        let nanos = match self.average_at(now, decay) {
+            Some(average) if sample < average.nanos => average.mixed(sample, now, decay),
             _ => sample,
         };
-        self.average = Some((average, now));
+        self.failure = self.failure_at(now, decay);
+        self.average = Some(Sample { nanos, at: now });
+        self.at_least = None;
+    }
+
+    /// Adds what a failed attempt counts as.
+    pub(crate) fn add_failed(&mut self, counted: Duration, now: Moment, decay: Duration) {
+        let before = self.failure_at(now, decay).map_or(0.0, |it| it.nanos);
+        let nanos = nanos(counted).max(before);
+        self.failure = Some(Sample { nanos, at: now });
+    }
+
+    /// Forgets the failures.
+    pub(crate) fn forget_failures(&mut self) {
+        self.failure = None;
     }
 
     /// Adds an attempt that was cancelled after this time. It would have taken longer, so it only
-    /// raises the average, and keeps one from being forgotten.
+    /// raises the average.
     pub(crate) fn add_cancelled(&mut self, elapsed: Duration, now: Moment, decay: Duration) {
         let elapsed = nanos(elapsed);
-        match self.average {
+        match self.average_at(now, decay) {
             None => {
-                let at_least = self.at_least_at(now, decay).max(elapsed);
-                self.at_least = Some((at_least, now));
+                let nanos = self.at_least_at(now, decay).max(elapsed);
+                self.at_least = Some(Sample { nanos, at: now });
             }
-            Some((average, at)) => {
-                let old = weight(now.since(at), decay);
-                if elapsed > average || old < FORGOTTEN {
-                    let faded = average * old + elapsed * (1.0 - old);
-                    self.average = Some((faded.max(elapsed), now));
-                }
+            Some(average) if elapsed > average.nanos => {
+                let nanos = elapsed;
+                self.average = Some(Sample { nanos, at: now });
             }
+            Some(_) => {}
         }
     }
 }
 
-impl Latency {
-    /// Returns the latencies of two endpoints to compare. The older one is, the closer it is drawn
-    /// to the other; an unknown one counts as that of the other endpoint.
-    pub(crate) fn compared(self, other: Self) -> (f64, f64) {
-        match (self, other) {
-            (
-                Self::Known { average, weight },
-                Self::Known {
-                    average: of_other,
-                    weight: weight_of_other,
-                },
-            ) => {
-                let weights = weight + weight_of_other;
-                let mean = (average * weight + of_other * weight_of_other) / weights;
-                let drawn = |average: f64, weight: f64| mean + (average - mean) * weight;
-                (drawn(average, weight), drawn(of_other, weight_of_other))
-            }
-            (Self::Known { average, .. }, Self::Unknown { at_least }) => {
-                (average, at_least.max(average))
-            }
-            (Self::Unknown { at_least }, Self::Known { average, .. }) => {
-                (at_least.max(average), average)
-            }
-            (Self::Unknown { at_least }, Self::Unknown { at_least: of_other }) => {
-                (at_least, of_other)
-            }
-        }
+impl Sample {
+    /// Returns what is left of the weight.
+    fn weight(&self, now: Moment, decay: Duration) -> f64 {
+        weight(now.since(self.at), decay)
+    }
+
+    /// Returns the average with a new sample.
+    fn mixed(&self, sample: f64, now: Moment, decay: Duration) -> f64 {
+        let old = self.weight(now, decay);
+        self.nanos * old + sample * (1.0 - old)
     }
 }
 
@@ -150,7 +169,7 @@ mod tests {
     }
 
     fn average(estimate: &Estimate) -> f64 {
-        estimate.average().unwrap().as_secs_f64() * 1e3
+        estimate.latest().unwrap().as_secs_f64() * 1e3
     }
 
     #[test]
@@ -189,7 +208,7 @@ mod tests {
         let mut estimate = Estimate::default();
         estimate.add_cancelled(3 * MS, at(10), DECAY);
         estimate.add_cancelled(2 * MS, at(10), DECAY);
-        assert_eq!(estimate.average(), None);
+        assert_eq!(estimate.latest(), None);
         assert_eq!(estimate.at(at(10), DECAY), unknown(3e6));
         let Latency::Unknown { at_least } = estimate.at(at(110), DECAY) else {
             panic!("there was no sample");
@@ -203,15 +222,59 @@ mod tests {
     }
 
     #[test]
-    fn endpoint_whose_attempts_are_all_cancelled_is_not_forgotten() {
+    fn endpoint_whose_attempts_are_all_cancelled_does_not_look_fast() {
         let mut estimate = Estimate::default();
         estimate.add(50 * MS, at(0), DECAY);
         for time in (20..2_000).step_by(20) {
             estimate.add_cancelled(40 * MS, at(time), DECAY);
         }
+        // 40 e^-0.2, after the last one at 1,980 ms.
         assert!(
-            matches!(estimate.at(at(2_000), DECAY), Latency::Known { average, .. } if average >= 40e6)
+            matches!(estimate.at(at(2_000), DECAY), Latency::Unknown { at_least } if at_least > 32e6)
         );
+    }
+
+    #[test]
+    fn forgotten_average_is_no_base_of_the_next_one() {
+        let mut estimate = Estimate::default();
+        estimate.add(1_000 * MS, at(0), DECAY);
+        estimate.add(5 * MS, at(299), DECAY);
+        assert!(average(&estimate) > 50.0);
+        let mut estimate = Estimate::default();
+        estimate.add(1_000 * MS, at(0), DECAY);
+        estimate.add(5 * MS, at(300), DECAY);
+        assert_eq!(average(&estimate), 5.0);
+    }
+
+    #[test]
+    fn failure_counts_for_one_decay_and_then_the_average_as_before() {
+        let mut estimate = Estimate::default();
+        estimate.add(5 * MS, at(0), DECAY);
+        estimate.add_failed(1_000 * MS, at(10), DECAY);
+        estimate.add(5 * MS, at(20), DECAY);
+        assert!(
+            matches!(estimate.at(at(109), DECAY), Latency::Known { average, .. } if average == 1e9)
+        );
+        assert!(
+            matches!(estimate.at(at(110), DECAY), Latency::Known { average, .. } if average == 5e6)
+        );
+        // A shorter failure does not make a longer one shorter.
+        estimate.add_failed(1_000 * MS, at(200), DECAY);
+        estimate.add_failed(2 * MS, at(210), DECAY);
+        assert_eq!(average(&estimate), 1_000.0);
+        estimate.forget_failures();
+        assert_eq!(average(&estimate), 5.0);
+    }
+
+    #[test]
+    fn endpoint_that_only_failed_is_unknown_after_one_decay() {
+        let mut estimate = Estimate::default();
+        estimate.add_failed(1_000 * MS, at(0), DECAY);
+        assert!(matches!(estimate.at(at(99), DECAY), Latency::Known { .. }));
+        assert_eq!(estimate.at(at(100), DECAY), unknown(0.0));
+        assert_eq!(average(&estimate), 1_000.0);
+        estimate.add(5 * MS, at(100), DECAY);
+        assert_eq!(average(&estimate), 5.0);
     }
 
     #[test]
@@ -221,25 +284,5 @@ mod tests {
         estimate.add(MS, at(1), Duration::ZERO);
         assert_eq!(average(&estimate), 1.0);
         assert_eq!(estimate.at(at(1), Duration::ZERO), unknown(0.0));
-    }
-
-    #[test]
-    fn old_latency_is_drawn_to_the_fresh_one_of_the_other() {
-        assert_eq!(
-            known(5.0, 1.0).compared(known(1_000.0, 1.0)),
-            (5.0, 1_000.0)
-        );
-        let (fresh, old) = known(5.0, 1.0).compared(known(1_000.0, 0.1));
-        assert_eq!(fresh, 5.0);
-        assert!(fresh < old && old < 200.0, "{old}");
-        let (one, other) = known(5.0, 0.1).compared(known(1_000.0, 0.1));
-        assert!(one < other && other - one < 101.0, "{one} {other}");
-    }
-
-    #[test]
-    fn unknown_latency_counts_as_that_of_the_other_or_as_what_attempts_took_at_least() {
-        assert_eq!(unknown(0.0).compared(known(5.0, 0.5)), (5.0, 5.0));
-        assert_eq!(known(5.0, 0.5).compared(unknown(9.0)), (5.0, 9.0));
-        assert_eq!(unknown(0.0).compared(unknown(9.0)), (0.0, 9.0));
     }
 }

@@ -42,14 +42,23 @@
 //! al., NSDI 2015) and Prequal (B. Wydrowski et al., NSDI 2024).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod cost;
+mod ejection;
 mod endpoint;
 mod estimate;
+mod health;
 mod monotonic;
+mod order;
 
 mod balance;
 #[cfg(feature = "tower")]
 mod balanced;
+mod classify;
 mod lease;
+#[cfg(feature = "tower")]
+mod readiness;
+#[cfg(feature = "tower")]
+mod rules;
 mod targets;
 
 pub use race_core;
@@ -58,8 +67,13 @@ pub use balance::{Balance, Load, NoEndpoints};
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub use balanced::{Balanced, BalancedService, Slot};
+pub use classify::{Always, Classify, ErrBy, OkOnly};
+pub use ejection::Ejection;
 pub use lease::{Lease, Leased};
 pub use monotonic::Monotonic;
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub use rules::{ByRules, LayerRules};
 pub use targets::Targets;
 
 #[cfg(doctest)]

@@ -3,9 +3,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use race_core::{Cause, Clock, Permit, RaceState};
+use race_core::{Cause, Clock, Permit, RaceState, Verdict};
 
-use crate::{Balance, Lease, Leased, Monotonic, balance::Endpoints, endpoint::Endpoint};
+#[cfg(feature = "tower")]
+use crate::order::Order;
+use crate::{
+    Balance, ErrBy, Lease, Leased, Monotonic, OkOnly,
+    balance::Endpoints,
+    endpoint::{Endpoint, Place},
+};
 
 /// Where losers run on, a hedge starts at an endpoint with at most a tenth of the attempts of the
 /// first one. With a quarter, hedges made the median 1.3 times as long at a load of 0.9, and gained
@@ -17,6 +23,10 @@ const ROOM: usize = 10;
 ///
 /// If there are more attempts than endpoints, they go round, but no attempt goes to the endpoint of
 /// the one before, unless it is the only one.
+///
+/// Endpoints that are [ejected](Balance::ejection), or that asked for a pause, are left out, also if
+/// attempts have to go round for that. If none is left, an attempt goes to an ejected one, and if
+/// all asked for a pause, to that whose pause ends first.
 pub struct Targets<E, C = Monotonic> {
     balance: Balance<E, C>,
     endpoints: Endpoints<E>,
@@ -26,10 +36,10 @@ pub struct Targets<E, C = Monotonic> {
 struct State<E> {
     /// The endpoint of the first attempt.
     first: Option<Arc<Endpoint<E>>>,
-    /// The endpoints of the attempts since the last time that all were used.
+    /// The endpoints of the attempts of this round.
     used: Vec<Arc<Endpoint<E>>>,
     /// The endpoint of the next attempt, if the gate has chosen it.
-    planned: Option<Arc<Endpoint<E>>>,
+    planned: Option<Place<E>>,
 }
 
 impl<E, C: Clock + Clone> Targets<E, C> {
@@ -60,9 +70,9 @@ impl<E, C: Clock + Clone> Targets<E, C> {
         lease.run(attempt)
     }
 
-    /// Like [`run`](Self::run), for attempts that can fail: an `Err` counts as an attempt that took
-    /// [`failure_penalty`](Balance::failure_penalty), or longer if it did.
-    pub fn try_run<F, T, X>(&self, attempt: impl FnOnce(E) -> F) -> Leased<F, E, C>
+    /// Like [`run`](Self::run), for attempts that can fail: an `Err` counts as a failure of the
+    /// endpoint. See [`Lease::try_run`].
+    pub fn try_run<F, T, X>(&self, attempt: impl FnOnce(E) -> F) -> Leased<F, E, C, OkOnly>
     where
         E: Clone,
         F: Future<Output = Result<T, X>>,
@@ -72,16 +82,34 @@ impl<E, C: Clock + Clone> Targets<E, C> {
         lease.try_run(attempt)
     }
 
+    /// Like [`try_run`](Self::try_run), and `classify` decides what an `Err` says about the
+    /// endpoint. See [`Lease::try_run_by`], and [`Balance::judge`] for the race.
+    pub fn try_run_by<F, T, X, J>(
+        &self,
+        classify: J,
+        attempt: impl FnOnce(E) -> F,
+    ) -> Leased<F, E, C, ErrBy<J>>
+    where
+        E: Clone,
+        F: Future<Output = Result<T, X>>,
+        J: Fn(&X) -> Verdict,
+    {
+        let lease = self.pick();
+        let attempt = attempt(lease.endpoint().clone());
+        lease.try_run_by(classify, attempt)
+    }
+
     /// Chooses the endpoint of the next attempt, which is in flight from now on. With
-    /// [`run`](Self::run) and [`try_run`](Self::try_run) you need no lease.
+    /// [`run`](Self::run), [`try_run`](Self::try_run) and [`try_run_by`](Self::try_run_by) you need
+    /// no lease.
     pub fn pick(&self) -> Lease<E, C> {
-        let endpoint = self.with(|state| {
+        let place = self.with(|state| {
             let planned = state.planned.take();
-            let endpoint = planned.unwrap_or_else(|| self.choose(state, &[]));
-            state.begin(&endpoint, self.endpoints.len());
-            endpoint
+            let place = planned.unwrap_or_else(|| self.choose(state));
+            state.begin(place.endpoint());
+            place
         });
-        self.lease(endpoint)
+        self.lease(place)
     }
 
     /// Returns a gate for `Race::gate`, for losers that run on to their end: a hedge starts only at
@@ -108,37 +136,28 @@ impl<E, C: Clock + Clone> Targets<E, C> {
                 return Permit::Start;
             }
             let most = state.first.as_ref().map_or(0, |first| first.in_flight()) / ROOM;
-            let avoided = match state.used.len() < self.endpoints.len() {
-                true => &state.used[..],
-                false => state.last(),
-            };
-            let has_room = |it: &Arc<Endpoint<E>>| it.in_flight() <= most && !avoided.contains(it);
+            let has_room = |it: &Endpoint<E>| it.in_flight() <= most;
+            // What an earlier question has planned is given back first.
+            state.planned = None;
             let now = self.balance.clock.read();
-            let planned = self.balance.choose(&self.endpoints, has_room, now);
-            state.planned = planned.cloned();
-            match planned {
+            let order = self.balance.order(&self.endpoints, &state.used, now);
+            state.planned = order.with_room(has_room).next().map(|(_, place)| place);
+            match state.planned {
                 Some(_) => Permit::Start,
                 None => Permit::NotNow,
             }
         })
     }
 
-    /// Chooses an endpoint: an unused one, else any but the last one, else the last one; none that
-    /// was tried, if there are others.
-    fn choose(&self, state: &State<E>, tried: &[Arc<Endpoint<E>>]) -> Arc<Endpoint<E>> {
+    fn choose(&self, state: &State<E>) -> Place<E> {
         let now = self.balance.clock.read();
-        let choose = |avoided: &[Arc<Endpoint<E>>]| {
-            let is_free = |it: &Arc<Endpoint<E>>| !avoided.contains(it) && !tried.contains(it);
-            self.balance.choose(&self.endpoints, is_free, now)
-        };
-        let chosen = choose(&state.used)
-            .or_else(|| choose(state.last()))
-            .or_else(|| choose(&[]));
-        chosen.unwrap_or(&self.endpoints[0]).clone()
+        let mut order = self.balance.order(&self.endpoints, &state.used, now);
+        let (_, place) = order.next().expect("a balance has at least one endpoint");
+        place
     }
 
-    fn lease(&self, endpoint: Arc<Endpoint<E>>) -> Lease<E, C> {
-        Lease::new(endpoint, self.balance.clock.clone(), self.balance.settings)
+    fn lease(&self, place: Place<E>) -> Lease<E, C> {
+        Lease::new(place, self.balance.clock.clone(), self.balance.settings)
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State<E>) -> T) -> T {
@@ -149,16 +168,17 @@ impl<E, C: Clock + Clone> Targets<E, C> {
 /// For [`Balanced`](crate::Balanced), whose services have to become ready before an attempt begins.
 #[cfg(feature = "tower")]
 impl<E, C: Clock + Clone> Targets<E, C> {
-    /// Returns the endpoint to try after those that were tried; `None` if there are no others.
-    pub(crate) fn preferred(&self, tried: &[Arc<Endpoint<E>>]) -> Option<Arc<Endpoint<E>>> {
-        let preferred = self.with(|state| self.choose(state, tried));
-        (!tried.contains(&preferred)).then_some(preferred)
+    /// Calls a function with the order in which the next attempt tries endpoints.
+    pub(crate) fn ordered<T>(&self, with: impl FnOnce(Order<'_, E>) -> T) -> T {
+        let now = self.balance.clock.read();
+        let used = self.with(|state| state.used.clone());
+        with(self.balance.order(&self.endpoints, &used, now))
     }
 
     /// Begins an attempt at an endpoint.
-    pub(crate) fn begin(&self, endpoint: Arc<Endpoint<E>>) -> Lease<E, C> {
-        self.with(|state| state.begin(&endpoint, self.endpoints.len()));
-        self.lease(endpoint)
+    pub(crate) fn begin(&self, place: Place<E>) -> Lease<E, C> {
+        self.with(|state| state.begin(place.endpoint()));
+        self.lease(place)
     }
 
     /// Returns whether the balance has the same endpoints still.
@@ -168,14 +188,9 @@ impl<E, C: Clock + Clone> Targets<E, C> {
 }
 
 impl<E> State<E> {
-    /// Returns the endpoint of the last attempt, if there was one.
-    fn last(&self) -> &[Arc<Endpoint<E>>] {
-        &self.used[self.used.len().saturating_sub(1)..]
-    }
-
-    /// An attempt begins. If all endpoints were used before, they can be used again.
-    fn begin(&mut self, endpoint: &Arc<Endpoint<E>>, endpoints: usize) {
-        if self.used.len() >= endpoints {
+    /// An attempt begins. If it goes where an earlier one went, a new round begins.
+    fn begin(&mut self, endpoint: &Arc<Endpoint<E>>) {
+        if self.used.contains(endpoint) {
             self.used.clear();
         }
         self.first.get_or_insert_with(|| endpoint.clone());

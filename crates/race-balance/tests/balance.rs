@@ -119,9 +119,9 @@ fn fast_endpoint_is_chosen_until_its_attempts_make_it_as_costly() {
 }
 
 #[test]
-fn two_of_many_are_compared() {
+fn two_choices_compare_two_random_endpoints() {
     let clock = VirtualClock::new();
-    let balance = balance::<4>(&clock);
+    let balance = balance::<4>(&clock).choices(2);
     learn(&clock, &balance, &[MS, 2 * MS, 3 * MS, 4 * MS]);
     let [first, second, third, last] = firsts(&balance);
     // Of six pairs, the fastest is in three, and the slowest is never the better one.

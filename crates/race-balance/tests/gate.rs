@@ -168,7 +168,10 @@ fn gate_lets_a_hedge_start_if_and_only_if_another_endpoint_has_room() {
     for _ in 0..3_000 {
         let clock = VirtualClock::new();
         let count = rng.usize(1..6);
-        let balance = Balance::timed_by(clock.clone(), 0..count).seed(rng.u64(..));
+        // Random choices keep them from being equally busy.
+        let balance = Balance::timed_by(clock.clone(), 0..count)
+            .choices(rng.usize(1..3))
+            .seed(rng.u64(..));
         let mut busy = Vec::new();
         for _ in 0..rng.usize(0..60) {
             let targets = balance.targets();
