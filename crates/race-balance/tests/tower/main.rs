@@ -1,123 +1,20 @@
 //! Balanced services under a layer of `race-tower`.
 #![cfg(feature = "tower")]
 
+mod readiness;
+mod rules;
+mod server;
+
 use std::{
-    cell::RefCell,
     future::{Future, poll_fn},
     pin::Pin,
-    rc::Rc,
-    task::{Context, Poll},
+    task::Poll,
     time::Duration,
 };
 
 use race_balance::{Balance, Balanced, Slot};
-use race_core::VirtualClock;
-use race_tower::{GenericHedgeLayer, Hedge};
-use tower::{Service, ServiceExt as _};
-
-const MS: Duration = Duration::from_millis(1);
-
-/// A server that answers its number after some time, or fails.
-#[derive(Clone)]
-struct Server {
-    clock: VirtualClock,
-    number: usize,
-    state: Rc<RefCell<State>>,
-}
-
-struct State {
-    ready: Poll<Result<(), &'static str>>,
-    answer: Result<(), &'static str>,
-    latency: Duration,
-    /// When it was called.
-    calls: Vec<Duration>,
-}
-
-impl Service<&'static str> for Server {
-    type Response = usize;
-    type Error = &'static str;
-    type Future = Pin<Box<dyn Future<Output = Result<usize, &'static str>>>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
-        self.state.borrow().ready
-    }
-
-    fn call(&mut self, _: &'static str) -> Self::Future {
-        let mut state = self.state.borrow_mut();
-        state.calls.push(self.clock.elapsed());
-        let sleep = self.clock.sleep(state.latency);
-        let answer = state.answer.map(|()| self.number);
-        Box::pin(async move {
-            sleep.await;
-            answer
-        })
-    }
-}
-
-/// Servers, and a hedged service over them.
-struct World<const N: usize> {
-    clock: VirtualClock,
-    servers: [Server; N],
-    balance: Balance<Slot<usize, Server>, VirtualClock>,
-}
-
-impl<const N: usize> World<N> {
-    fn new(latency: Duration) -> Self {
-        let clock = VirtualClock::new();
-        let servers: [Server; N] = std::array::from_fn(|number| Server {
-            clock: clock.clone(),
-            number,
-            state: Rc::new(RefCell::new(State {
-                ready: Poll::Ready(Ok(())),
-                answer: Ok(()),
-                latency,
-                calls: Vec::new(),
-            })),
-        });
-        let slots = servers
-            .clone()
-            .map(|server| Slot::new(server.number, server));
-        let balance = Balance::timed_by(clock.clone(), slots).seed(3);
-        Self {
-            clock,
-            servers,
-            balance,
-        }
-    }
-
-    fn service(
-        &self,
-        attempts: usize,
-    ) -> Hedge<Balanced<usize, Server, VirtualClock>, race_core::VirtualTimer, Duration> {
-        GenericHedgeLayer::with_timer(self.clock.timer(), 50 * MS)
-            .max_attempts(attempts)
-            .over(Balanced::new(self.balance.clone()))
-    }
-
-    fn state(&self, server: usize) -> std::cell::RefMut<'_, State> {
-        self.servers[server].state.borrow_mut()
-    }
-
-    fn calls(&self) -> [usize; N] {
-        self.servers
-            .each_ref()
-            .map(|server| server.state.borrow().calls.len())
-    }
-
-    fn in_flight(&self) -> usize {
-        let mut sum = 0;
-        self.balance.inspect(|_, load| sum += load.in_flight);
-        sum
-    }
-}
-
-fn ask<S: Service<&'static str>>(
-    clock: &VirtualClock,
-    service: &mut S,
-) -> Result<S::Response, S::Error> {
-    let answer = async { service.ready().await?.call("a").await };
-    clock.run(answer).expect("it is answered")
-}
+use server::{MS, World, ask};
+use tower::{Service, ServiceExt as _, service_fn};
 
 #[test]
 fn each_attempt_goes_to_another_server() {
@@ -270,7 +167,7 @@ fn nothing_is_in_flight_before_the_call_and_after_a_dropped_request() {
 
 #[tokio::test]
 async fn request_can_be_spawned() {
-    let echo = tower::service_fn(async |request: u32| Ok::<_, std::io::Error>(request));
+    let echo = service_fn(async |request: u32| Ok::<_, std::io::Error>(request));
     let balance = Balance::new([Slot::new("one", echo)]);
     let service = race_tower::HedgeLayer::new(MS).over(Balanced::new(balance));
     let answer = tokio::spawn(service.oneshot(7));
