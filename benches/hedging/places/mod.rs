@@ -39,7 +39,7 @@ fn extra_load(percent: f64) -> Arc<Adaptive> {
 fn slow_servers(gates: &mut Gates, figures: &Figures) {
     println!("Places: load 0.8, 2 of 16 servers 6 times slower; ms");
     println!("{}", Report::HEAD);
-    for (clients, most) in [(1, 0.95), (10, 0.7), (100, 0.3)] {
+    for (clients, most) in [(1, 0.5), (10, 0.45), (100, 0.25)] {
         let simulation = servers(0.8)
             .slow_servers(2, 6.0)
             .message_delay(MS / 2)
@@ -82,7 +82,7 @@ fn slow_servers(gates: &mut Gates, figures: &Figures) {
 
 /// Losers run on: a hedge starts only where there is room, by `Targets::gate`.
 fn room(gates: &mut Gates) {
-    println!("Room: two choices, losers run on, 5 % with the gate; ms");
+    println!("Room: losers run on, 5 % with the gate; ms");
     println!(
         "{:<8} {:>8} {:>8} {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8} {:>8}",
         "load", "p50", "gated", "p99", "gated", "extra", "1 %", "2 %", "5 %", "kept"

@@ -1,5 +1,5 @@
-//! Chooses where each attempt of a race goes: to the better of two random endpoints, by learnt
-//! latency times attempts in flight.
+//! Chooses where each attempt of a race goes: to the endpoint with the lowest learnt latency times
+//! attempts in flight, of up to eight. One that keeps failing is left out.
 //!
 //! ```
 //! use std::{io, time::Duration};
@@ -31,12 +31,30 @@
 //!
 //! # Which endpoint
 //!
-//! For each attempt two endpoints are drawn, and the one with the lower *latency × (attempts in
-//! flight + 1)* is chosen (Mitzenmacher, *The Power of Two Choices in Randomized Load Balancing*,
-//! IEEE TPDS 12(10), 2001). The latency is an exponentially weighted moving average that rises to a
-//! longer sample at once (Peak EWMA, from Twitter's Finagle). A cancelled attempt that ran longer
-//! than the average raises it, too. The older a latency is, the closer it is drawn to that of the
-//! other endpoint: an endpoint that was slow is tried again, and is not mistaken for the fastest.
+//! For each attempt up to eight random endpoints are compared ([`Balance::choices`]), and the one
+//! with the lowest *latency × (attempts in flight + 1)* is chosen (after Mitzenmacher, *The Power of
+//! Two Choices in Randomized Load Balancing*, IEEE TPDS 12(10), 2001). Equal ones are decided at
+//! random. The latency is an exponentially weighted moving average that rises to a longer sample at
+//! once (Peak EWMA, from Twitter's Finagle). A cancelled attempt that ran longer than the average
+//! raises it, too. The older a latency is, the closer it is drawn to the mean, and a forgotten one
+//! counts as the lowest: an endpoint that was slow is tried again, and is not mistaken for the
+//! fastest.
+//!
+//! # Which endpoint not
+//!
+//! A failure counts as a longer latency for one [`decay`](Balance::decay). After some failures in a
+//! row the endpoint is ejected ([`Balance::ejection`]). An attempt goes, of those that are left by
+//! each line, to one of the first line that has any:
+//!
+//! 1. an endpoint whose ejection has ended, as the trial;
+//! 2. one that is neither ejected nor asked for a pause, and was not used by the race;
+//! 3. such a one that was used, but not by the attempt before;
+//! 4. that of the attempt before, unless it is ejected or asked for a pause;
+//! 5. an ejected one;
+//! 6. the one whose pause ends first.
+//!
+//! So a hedge rather goes where the first attempt went than to an ejected endpoint: that fails as
+//! likely as it did, and a slow request is often fast when it is repeated.
 //!
 //! Servers need not help. Where they report their queues, there are better rules: C3 (L. Suresh et
 //! al., NSDI 2015) and Prequal (B. Wydrowski et al., NSDI 2024).
