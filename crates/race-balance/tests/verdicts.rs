@@ -9,6 +9,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 type Servers = Balance<usize, VirtualClock>;
+type Ended = Result<Won<usize, ()>, RaceError<usize, Answer>>;
 
 #[derive(Clone, Copy, Debug)]
 enum Answer {
@@ -37,10 +38,7 @@ fn request(
     clock: &VirtualClock,
     balance: &Servers,
     answer: impl Fn(usize) -> Result<(), Answer>,
-) -> (
-    Result<Won<usize, ()>, RaceError<usize, Answer>>,
-    Vec<(usize, u128)>,
-) {
+) -> (Ended, Vec<(usize, u128)>) {
     let starts = RefCell::new(Vec::new());
     let began = clock.elapsed();
     let targets = balance.targets();

@@ -2,6 +2,7 @@
 
 use std::{
     cell::Cell,
+    future::{Ready, ready},
     rc::Rc,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -12,16 +13,16 @@ use race_balance::{Balance, Balanced, Slot};
 use race_core::{Clock, Moment, VirtualClock};
 use race_tower::Backends;
 use tokio::sync::Semaphore;
-use tower::{Service, limit::ConcurrencyLimit, service_fn};
+use tower::{Service, limit::ConcurrencyLimit, service_fn, util::ServiceFn};
+
+type Echo = ServiceFn<fn(u32) -> Ready<Result<u32, ()>>>;
+type Limited = Balanced<usize, ConcurrencyLimit<Echo>, VirtualClock>;
 
 /// Returns balanced services with one permit each, and these permits.
-fn limited<const N: usize>() -> (
-    Balanced<usize, impl Service<u32, Response = u32, Error = ()> + Clone, VirtualClock>,
-    [Arc<Semaphore>; N],
-) {
+fn limited<const N: usize>() -> (Limited, [Arc<Semaphore>; N]) {
     let permits: [_; N] = std::array::from_fn(|_| Arc::new(Semaphore::new(1)));
     let service = |number: usize| {
-        let echo = service_fn(async |request: u32| Ok(request));
+        let echo: Echo = service_fn(|request| ready(Ok(request)));
         let limited = ConcurrencyLimit::with_semaphore(echo, permits[number].clone());
         Slot::new(number, limited)
     };
@@ -115,7 +116,7 @@ struct NeverReady(Rc<Cell<usize>>);
 impl Service<()> for NeverReady {
     type Response = ();
     type Error = ();
-    type Future = std::future::Ready<Result<(), ()>>;
+    type Future = Ready<Result<(), ()>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
         self.0.set(self.0.get() + 1);
