@@ -14,6 +14,7 @@ mod record;
 mod report;
 mod requests;
 mod shapes;
+mod shares;
 mod single;
 
 use std::process::ExitCode;
@@ -52,6 +53,7 @@ fn main() -> anyhow::Result<ExitCode> {
         ("fan_out", &fan_out::run),
         ("queues", &|report| queues::run(report, &figures)),
         ("places", &|report| places::run(report, &figures)),
+        ("shares", &shares::run),
         ("record", &record::run),
     ];
     if let Some(only) = &only {
