@@ -45,7 +45,7 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     let figures = Figures::new(folder);
     let mut report = Report::default();
-    let parts: [(&str, Part<'_>); 8] = [
+    let parts: [(&str, Part<'_>); 9] = [
         ("fixed", &fixed::run),
         ("adaptive", &adaptive::run),
         ("first_requests", &first_requests::run),

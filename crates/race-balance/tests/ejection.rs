@@ -188,7 +188,8 @@ fn hedge_does_not_go_to_an_ejected_endpoint_by_the_gate() {
         starts += 1;
         targets.run(|_| clock.sleep(SECOND))
     };
-    let race = Race::from_fn_with(clock.timer(), 10 * MS, attempt)
+    let race = Race::at(clock.timer())
+        .from_fn(10 * MS, attempt)
         .max_attempts(2)
         .gate(targets.gate());
     assert!(clock.run(race.first()).unwrap().is_some());

@@ -53,7 +53,9 @@ fn request(
             }
         })
     };
-    let race = Race::from_fn_with(clock.timer(), 1_000 * SECOND, attempt).max_attempts(4);
+    let race = Race::at(clock.timer())
+        .from_fn(1_000 * SECOND, attempt)
+        .max_attempts(4);
     let ended = clock.run(race.first_ok_by(balance.judge(classify)));
     (ended.expect("it ends"), starts.into_inner())
 }
