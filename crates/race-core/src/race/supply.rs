@@ -172,8 +172,10 @@ impl<S: Source> Supply<S> {
 
     #[inline]
     fn reserve(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let candidate = self.candidate.as_mut().expect("a candidate is in hand");
-        self.source.poll_reserve(candidate, cx)
+        match &mut self.candidate {
+            Some(candidate) => self.source.poll_reserve(candidate, cx),
+            None => Poll::Ready(true), // `take` panics, and a check here would cost every start
+        }
     }
 
     /// Polls a source that has been pending, with a waker of its own.
