@@ -186,7 +186,6 @@ impl<P: Policy> Stagger<P> {
     /// Returns the earliest moment at which anything can start the next attempt: `ZERO` if that is
     /// not known yet, `NEVER` if nothing starts it any more, whatever becomes of the attempts that
     /// are running.
-    #[cfg(feature = "alloc")] // for quorums
     pub(crate) fn earliest(&self) -> Moment {
         let is_endless = self.phase == Phase::Timed
             && self.on_failure == OnFailure::Wait
