@@ -12,7 +12,7 @@ use std::{
 
 use futures::executor::block_on;
 use futures_timer::Delay;
-use race::{Moment, Timer, conformance, core::Race};
+use race::{Moment, Timer, core::Race, test::conformance};
 
 /// The longest wait. `Delay` cannot wait forever, so longer waits are split.
 const LAP: Duration = Duration::from_secs(3_600);

@@ -11,9 +11,10 @@ use std::{
 
 use futures::Stream;
 use race::{
-    Attempts, Backoff, BoxTimer, Budget, GenericRace, InlineRace, Moment, OnFailure, Staircase,
-    Timer, VirtualClock,
-    core::{OneWaker, Race},
+    Attempts, Backoff, BoxTimer, Budget, GenericRace, InlineRace, Moment, OnFailure, Timer,
+    core::{Race, placement::OneWaker},
+    observe::Staircase,
+    test::VirtualClock,
     tokio::TokioTimer,
 };
 

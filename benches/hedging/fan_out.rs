@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use race::{Policy, VirtualClock};
+use race::{Policy, test::VirtualClock};
 
 use crate::{
     report::{Report, percentile},

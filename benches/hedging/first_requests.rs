@@ -2,7 +2,7 @@ use std::{io, time::Duration};
 
 use fastrand::Rng;
 use futures::{StreamExt as _, future, stream::FuturesUnordered};
-use race::{Adaptive, Counters, VirtualClock, core::Race};
+use race::{Adaptive, core::Race, observe::Counters, test::VirtualClock};
 use race_balance::Balance;
 
 use crate::{report::Report, shapes::STRAGGLERS};

@@ -4,7 +4,10 @@ use std::{
 };
 
 use fastrand::Rng;
-use race::{Adaptive, Cause, Event, EventKind, Moment, Observer as _};
+use race::{
+    Adaptive, Moment,
+    observe::{Cause, Event, EventKind, Observer as _},
+};
 
 use crate::{report::Report, shapes::STRAGGLERS};
 

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use race::{
-    Adaptive, Event, EventKind, IntoPolicy, Observer, OnEvent, Policy, VirtualClock, VirtualTimer,
+    Adaptive, Policy,
     core::Race,
+    observe::{Event, EventKind, Observer, OnEvent},
+    policy::IntoPolicy,
+    test::{VirtualClock, VirtualTimer},
 };
 
 use super::shapes::Shape;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use race::{Moment, Verdict, VirtualClock};
+use race::{Moment, Verdict, test::VirtualClock};
 use race_balance::{Balance, Lease};
 
 use crate::report::Report;

@@ -17,7 +17,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     service::TowerToHyperService,
 };
-use race::{Budget, Counters, Verdict};
+use race::{Budget, Verdict, observe::Counters};
 use race_connect::tokio::Connector;
 use race_tower::{FnRules, HedgeError, Replicas, tokio::HedgeLayer};
 use tokio::net::TcpListener;

@@ -11,7 +11,7 @@ use std::{process::ExitCode, sync::Arc, time::Instant};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Bytes;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
-use race::Counters;
+use race::observe::Counters;
 use testkit::output::{complain, print};
 
 const REQUESTS: usize = 200;

@@ -15,7 +15,11 @@ mod runtime;
 use std::{cell::RefCell, io, process::ExitCode};
 
 use hyper::body::Bytes;
-use race::{Observer as _, RaceError, Staircase, Won, core::Race};
+use race::{
+    RaceError, Won,
+    core::Race,
+    observe::{Observer as _, Staircase},
+};
 use testkit::output::{complain, print};
 
 use crate::{

@@ -13,7 +13,7 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 use object_store::{ObjectStore, http::HttpBuilder};
 use race_object_store::{
     AdaptiveDelays,
-    race_core::{Adaptive, Budget, Counters},
+    race_core::{Adaptive, Budget, observe::Counters},
     tokio::HedgedStore,
 };
 use testkit::output::{complain, print};

@@ -1,6 +1,9 @@
 //! Pauses after failures, and delays that grow.
 
-use race::{Backoff, Cause, EventKind, GrowingDelay, OnFailure};
+use race::{
+    Backoff, GrowingDelay, OnFailure,
+    observe::{Cause, EventKind},
+};
 
 use crate::{
     probe::ms,

@@ -8,8 +8,11 @@ use std::{
 
 use futures::{future::join_all, poll};
 use race::{
-    Backoff, Budget, Cause, InlineRace, IntoBudget, OnFailure, Refusal, Steps, VirtualClock,
+    Backoff, Budget, InlineRace, OnFailure, Steps,
     core::Race,
+    observe::{Cause, Refusal},
+    policy::IntoBudget,
+    test::VirtualClock,
 };
 
 use crate::{

@@ -1,5 +1,5 @@
 use futures::{StreamExt, poll};
-use race::{Backoff, CatchUp, Steps, VirtualClock, core::Race};
+use race::{Backoff, CatchUp, Steps, core::Race, test::VirtualClock};
 
 use crate::{
     probe::{Trace, ms},

@@ -3,7 +3,13 @@
 use std::{cell::RefCell, future::pending, panic, pin::Pin, task::Poll, time::Duration};
 
 use futures::{FutureExt as _, Stream as _, StreamExt as _, stream};
-use race::{Backoff, EventKind, OnFailure, Permit, RaceError, Refusal, VirtualClock, core::Race};
+use race::{
+    Backoff, OnFailure, RaceError,
+    core::Race,
+    observe::{EventKind, Refusal},
+    policy::Permit,
+    test::VirtualClock,
+};
 
 use crate::probe::ms;
 
@@ -97,7 +103,7 @@ fn attempts_keep_the_timeout_that_was_set_at_their_start() {
 fn gate_that_stops_after_it_deferred_is_asked_again_when_idle() {
     let clock = VirtualClock::new();
     let attempts = [100, 100, 100].map(|latency| ok(&clock, latency));
-    let gate = |_: &race::RaceState<'_>| match clock.elapsed().as_millis() {
+    let gate = |_: &race::policy::RaceState<'_>| match clock.elapsed().as_millis() {
         0..15 => Permit::NotNow,
         15..50 => Permit::Stop,
         _ => Permit::Start,

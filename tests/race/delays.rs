@@ -1,7 +1,7 @@
 use std::{future::ready, time::Duration};
 
 use futures::{FutureExt, StreamExt, future::pending, stream::FusedStream as _};
-use race::{Moment, Timer, VirtualClock, core::Race};
+use race::{Moment, Timer, core::Race, test::VirtualClock};
 
 use crate::probe::{Trace, Usage, ms};
 

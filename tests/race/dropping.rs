@@ -5,7 +5,7 @@ use std::{
 };
 
 use futures::stream::FusedStream as _;
-use race::{InlineRace, VirtualClock, core::Race};
+use race::{InlineRace, core::Race, test::VirtualClock};
 
 use crate::probe::ms;
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use futures::{StreamExt, future::ready, poll, stream};
-use race::{RaceError, VirtualClock, core::Race};
+use race::{RaceError, core::Race, test::VirtualClock};
 
 use crate::probe::{Trace, ms};
 

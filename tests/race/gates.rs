@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use futures::stream::FusedStream as _;
-use race::{Budget, Cause, EventKind, OnFailure, Permit, Refusal, Steps};
+use race::{
+    Budget, OnFailure, Steps,
+    observe::{Cause, EventKind, Refusal},
+    policy::Permit,
+};
 
 use crate::{
     probe::ms,

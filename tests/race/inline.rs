@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{StreamExt, future::pending, poll, stream::FusedStream};
-use race::{CatchUp, InlineRace, VirtualClock};
+use race::{CatchUp, InlineRace, test::VirtualClock};
 
 use crate::probe::{Trace, ms, yield_now};
 

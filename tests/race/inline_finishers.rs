@@ -10,9 +10,12 @@ use std::{
 };
 
 use race::{
-    Backoff, Failure, GenericRaceError, InlineFailures, InlineRace, InlineRaceError, OnFailure,
-    Permit, Refusal, Verdict, VirtualClock,
-    core::{Inline, Placement},
+    Backoff, Failure, InlineRace, InlineRaceError, OnFailure, Verdict,
+    core::placement::{Inline, Placement},
+    observe::Refusal,
+    outcome::{GenericRaceError, InlineFailures},
+    policy::Permit,
+    test::VirtualClock,
 };
 
 use crate::{probe::ms, scenario::Candidate};

@@ -6,7 +6,7 @@ use futures::{
     StreamExt,
     stream::{FusedStream as _, Stream as _},
 };
-use race::{EventKind, RaceError, Verdict, core::Race};
+use race::{RaceError, Verdict, core::Race, observe::EventKind};
 
 use crate::{
     probe::ms,

@@ -5,8 +5,11 @@ use std::{task::Poll, time::Duration};
 
 use futures::StreamExt as _;
 use race::{
-    Backoff, Budget, Cause, GenericRaceError, OnFailure, Permit, QuorumError, RaceError, Refusal,
-    Verdict, core::Race,
+    Backoff, Budget, OnFailure, QuorumError, RaceError, Verdict,
+    core::Race,
+    observe::{Cause, Refusal},
+    outcome::GenericRaceError,
+    policy::Permit,
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use race::{InlineRace, QuorumError, RaceError, Refusal, Steps, Verdict};
+use race::{InlineRace, QuorumError, RaceError, Steps, Verdict, observe::Refusal};
 
 use crate::{
     probe::ms,

@@ -1,7 +1,7 @@
 use std::{cell::Cell, future::pending, time::Duration};
 
 use futures::{Stream, StreamExt, poll, stream::FusedStream};
-use race::{VirtualClock, core::Race};
+use race::{core::Race, test::VirtualClock};
 
 use crate::probe::{Trace, ms};
 

@@ -9,8 +9,10 @@ use std::{
 };
 
 use race::{
-    Budget, Clock, Counters, Event, EventKind, InlineRace, Moment, Observer, OnEvent, Refusal,
-    Staircase, VirtualClock, core::Race,
+    Budget, InlineRace, Moment,
+    core::Race,
+    observe::{Clock, Counters, Event, EventKind, Observer, OnEvent, Refusal, Staircase},
+    test::VirtualClock,
 };
 
 use crate::probe::ms;

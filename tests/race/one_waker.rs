@@ -11,8 +11,9 @@ use std::{
 
 use futures::{Stream, StreamExt, future::join_all, stream::FusedStream};
 use race::{
-    GenericRace, InlineRace, Moment, OnFailure, RaceError, Timer, VirtualClock,
-    core::{OneWaker, Race},
+    GenericRace, InlineRace, Moment, OnFailure, RaceError, Timer,
+    core::{Race, placement::OneWaker},
+    test::VirtualClock,
 };
 
 use crate::probe::{Trace, ms, yield_now};

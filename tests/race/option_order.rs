@@ -2,7 +2,12 @@
 
 use std::{cell::Cell, time::Duration};
 
-use race::{Backoff, Budget, Event, EventKind, OnFailure, Permit, Refusal, core::Race};
+use race::{
+    Backoff, Budget, OnFailure,
+    core::Race,
+    observe::{Event, EventKind, Refusal},
+    policy::Permit,
+};
 
 use crate::{
     probe::ms,

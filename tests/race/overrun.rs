@@ -15,7 +15,12 @@ use futures::{
     future::LocalBoxFuture,
     stream::{FuturesUnordered, StreamExt as _},
 };
-use race::{Event, EventKind, Moment, Overrun, RaceOverrun, VirtualClock, core::Race};
+use race::{
+    Moment,
+    core::Race,
+    observe::{Event, EventKind, Overrun, RaceOverrun},
+    test::VirtualClock,
+};
 
 use crate::probe::ms;
 

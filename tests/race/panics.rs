@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use race::{InlineRace, Verdict, VirtualClock, core::Race};
+use race::{InlineRace, Verdict, core::Race, test::VirtualClock};
 
 use crate::probe::ms;
 

@@ -5,7 +5,7 @@ use futures::{
     future::{FutureExt, pending},
     poll, stream,
 };
-use race::{VirtualClock, core::Race};
+use race::{core::Race, test::VirtualClock};
 
 use crate::probe::{Counted, Usage, ms, yield_now};
 

@@ -12,7 +12,10 @@ use std::{
 
 use futures::FutureExt;
 use proptest::test_runner::Config;
-use race::{Moment, Timer, VirtualClock, VirtualTimer};
+use race::{
+    Moment, Timer,
+    test::{VirtualClock, VirtualTimer},
+};
 
 /// A configuration with `number` cases, or `PROPTEST_CASES` if that is set.
 pub(crate) fn cases(number: u32) -> Config {

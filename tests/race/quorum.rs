@@ -1,7 +1,11 @@
 //! Quorums: the first `k` attempts that succeed.
 
 use futures::{FutureExt as _, StreamExt as _};
-use race::{Budget, EventKind, QuorumError, Refusal, Steps, Verdict, Won, core::Race};
+use race::{
+    Budget, QuorumError, Steps, Verdict, Won,
+    core::Race,
+    observe::{EventKind, Refusal},
+};
 
 use crate::{
     probe::ms,

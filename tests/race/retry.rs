@@ -7,9 +7,11 @@ use std::{
 };
 
 use race::{
-    Backoff, Budget, Counters, InlineRace, RaceError, Retry, Verdict, VirtualClock, VirtualTimer,
+    Backoff, Budget, InlineRace, RaceError, Retry, Verdict,
     core::{GenericRace, Race},
+    observe::Counters,
     source::Contexts,
+    test::{VirtualClock, VirtualTimer},
 };
 
 use crate::probe::ms;

@@ -9,10 +9,12 @@ use std::{
 
 use futures::{FutureExt as _, future::LocalBoxFuture};
 use race::{
-    Cause, Event, EventKind, IntoPolicy, OnEvent, RaceError, Refusal, VirtualClock, VirtualTimer,
-    Won,
-    core::{Observed, Race},
+    RaceError, Won,
+    core::{Race, observe::Observed},
+    observe::{Cause, Event, EventKind, OnEvent, Refusal},
+    policy::IntoPolicy,
     source::Of,
+    test::{VirtualClock, VirtualTimer},
 };
 
 use crate::probe::ms;

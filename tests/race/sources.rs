@@ -9,9 +9,10 @@ use std::{
 
 use futures::{FutureExt, StreamExt, channel::mpsc, poll, stream};
 use race::{
-    Budget, CatchUp, QuorumError, RaceError, Verdict, VirtualClock, VirtualSleep,
+    Budget, CatchUp, QuorumError, RaceError, Verdict,
     core::Race,
     source::{Source, SourceTypes},
+    test::{VirtualClock, VirtualSleep},
 };
 
 use crate::probe::{Trace, ms};

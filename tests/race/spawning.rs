@@ -7,7 +7,8 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, routing::get};
 use race::{
-    Adaptive, Backoff, Budget, Counters, RaceError, RaceState, Steps, Verdict, tokio::Race,
+    Adaptive, Backoff, Budget, RaceError, Steps, Verdict, observe::Counters, policy::RaceState,
+    tokio::Race,
 };
 
 const DELAY: Duration = Duration::from_millis(50);

@@ -3,7 +3,7 @@
 use std::{future::pending, pin::pin};
 
 use futures::{StreamExt as _, stream::FusedStream};
-use race::{EventKind, InlineRace, core::Race};
+use race::{InlineRace, core::Race, observe::EventKind};
 
 use crate::{
     probe::{ms, yield_now},

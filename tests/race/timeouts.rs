@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use race::{EventKind, Failure, InlineRace, OnFailure, RaceError, VirtualClock, core::Race};
+use race::{
+    Failure, InlineRace, OnFailure, RaceError, core::Race, observe::EventKind, test::VirtualClock,
+};
 
 use crate::{
     probe::{Usage, ms, yield_now},

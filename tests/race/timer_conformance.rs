@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use race::{Moment, Timer, VirtualClock, VirtualTimer, conformance};
+use race::{
+    Moment, Timer,
+    test::{VirtualClock, VirtualTimer, conformance},
+};
 
 /// How a timer is broken.
 #[derive(Clone, Copy, Debug, PartialEq)]

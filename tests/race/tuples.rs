@@ -3,9 +3,10 @@
 use std::{cell::RefCell, future::ready, rc::Rc};
 
 use race::{
-    InlineRace, VirtualClock, VirtualSleep,
+    InlineRace,
     core::Race,
     source::{Either, Of},
+    test::{VirtualClock, VirtualSleep},
 };
 
 use crate::probe::ms;

@@ -4,9 +4,14 @@ use std::{error::Error, future::Ready, pin::pin, rc::Rc, sync::Arc, time::Durati
 
 use futures::{StreamExt, stream::FusedStream};
 use race::{
-    Backoff, Budget, VirtualClock, VirtualSleep, VirtualTimer,
-    core::{Charge, Observed, Race, WithBackoff},
+    Backoff, Budget,
+    core::{
+        Race,
+        observe::Observed,
+        policy::{Charge, WithBackoff},
+    },
     source::{Of, Source},
+    test::{VirtualClock, VirtualSleep, VirtualTimer},
 };
 
 use crate::probe::ms;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use race::{Backoff, EventKind, OnFailure, RaceError, Steps, Verdict};
+use race::{Backoff, OnFailure, RaceError, Steps, Verdict, observe::EventKind};
 
 use crate::{
     probe::ms,

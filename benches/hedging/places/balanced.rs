@@ -1,7 +1,12 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::Either;
-use race::{Adaptive, IntoPolicy, Permit, VirtualTimer, core::Race};
+use race::{
+    Adaptive,
+    core::Race,
+    policy::{IntoPolicy, Permit},
+    test::VirtualTimer,
+};
 use race_balance::{Balance, Lease};
 use race_sim::{Client, Request, Setup};
 

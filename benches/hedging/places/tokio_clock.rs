@@ -1,7 +1,7 @@
 use std::{cell::Cell, future::poll_fn, pin::Pin};
 
 use futures::FutureExt as _;
-use race::{Moment, VirtualClock};
+use race::{Moment, test::VirtualClock};
 use tokio::{
     runtime::{Builder, Runtime},
     time,

@@ -3,7 +3,7 @@
 use std::{future::poll_fn, task::Poll};
 
 use race_async_io::AsyncIoTimer;
-use race_core::conformance;
+use race_core::test::conformance;
 
 /// Wakes itself in each poll.
 async fn spin() {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use race_core::{Clock, Moment, Verdict};
+use race_core::{Moment, Verdict, observe::Clock};
 
 use crate::{
     Ejection, Monotonic, Targets,

@@ -4,7 +4,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use race_core::Clock;
+use race_core::observe::Clock;
 use race_tower::{Backends, CloneRequests, Rules};
 use tower_service::Service;
 

@@ -5,7 +5,7 @@ use std::{
 };
 
 use pin_project_lite::pin_project;
-use race_core::{Clock, Moment, Verdict};
+use race_core::{Moment, Verdict, observe::Clock};
 
 use crate::{
     Monotonic,

@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use race_core::{Clock, Moment};
+use race_core::{Moment, observe::Clock};
 
 /// The clock of the standard library, for a [`Balance`](crate::Balance) outside of tests.
 #[derive(Clone, Copy, Debug)]

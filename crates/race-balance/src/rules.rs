@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use race_core::{Clock, Verdict};
+use race_core::{Verdict, observe::Clock};
 use race_tower::Rules;
 
 use crate::{Balance, Classify, Monotonic};

@@ -3,7 +3,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use race_core::{Cause, Clock, Permit, RaceState, Verdict};
+use race_core::{
+    Verdict,
+    observe::{Cause, Clock},
+    policy::{Permit, RaceState},
+};
 
 #[cfg(feature = "tower")]
 use crate::order::Order;

@@ -4,7 +4,7 @@ use std::{future::pending, panic, task::Poll, time::Duration};
 
 use futures::{FutureExt as _, poll};
 use race_balance::{Balance, Load, NoEndpoints};
-use race_core::{Race, VirtualClock};
+use race_core::{Race, test::VirtualClock};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use race_balance::{Balance, Ejection, Lease, Load};
-use race_core::{Race, Verdict, VirtualClock};
+use race_core::{Race, Verdict, test::VirtualClock};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);

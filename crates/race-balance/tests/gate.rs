@@ -4,7 +4,7 @@ use std::{cell::RefCell, future::pending, time::Duration};
 
 use fastrand::Rng;
 use race_balance::{Balance, Lease, Targets};
-use race_core::{Cause, Permit, Race, RaceError, VirtualClock, Won};
+use race_core::{Race, RaceError, Won, observe::Cause, policy::Permit, test::VirtualClock};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use race_balance::{Balance, Ejection, Lease, Targets};
-use race_core::VirtualClock;
+use race_core::test::VirtualClock;
 
 const MS: Duration = Duration::from_millis(1);
 

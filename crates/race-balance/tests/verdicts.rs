@@ -3,7 +3,7 @@
 use std::{cell::RefCell, time::Duration};
 
 use race_balance::{Balance, Load};
-use race_core::{Race, RaceError, Refusal, Verdict, VirtualClock, Won};
+use race_core::{Race, RaceError, Verdict, Won, observe::Refusal, test::VirtualClock};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use race_core::{Clock, Timer};
+use race_core::{Timer, observe::Clock};
 
 use crate::{Answer, ConnectError, Connected, Dial, HappyEyeballs, Resolve, resolve::OneAnswer};
 

@@ -1,7 +1,7 @@
 use std::{future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use futures_core::Stream;
-use race_core::{AttemptHandle, Clock, Failure, OnFailure, Race, RaceError, Timer};
+use race_core::{AttemptHandle, Failure, OnFailure, Race, RaceError, Timer, observe::Clock};
 
 use crate::{
     Answer, Candidates, ConnectError, Family, FamilyMemory,

@@ -9,7 +9,7 @@
 #![cfg_attr(all(feature = "alloc", feature = "test-util"), doc = "```")]
 #![cfg_attr(not(all(feature = "alloc", feature = "test-util")), doc = "```ignore")]
 //! use std::time::Duration;
-//! use race_core::{Race, VirtualClock};
+//! use race_core::{Race, test::VirtualClock};
 //!
 //! let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 //! let ask = |server: &&'static str| {
@@ -41,6 +41,20 @@
 //! - an [`Observer`] receives events: [`Counters`], [`Staircase`], `Traced`;
 //! - a [`Timer`] tells the time, in [`Moment`]s, and wakes.
 //!
+//! What most programs name is at the root. The rest is in modules:
+//!
+//! | module | has |
+//! | --- | --- |
+//! | [`policy`] | delays, pauses, gates and budgets |
+//! | `adaptive` | learnt delays; needs the feature `adaptive` |
+//! | [`observe`] | events, their causes, and observers |
+//! | [`outcome`] | the futures of the finishers, winners and errors |
+//! | [`source`] | where candidates come from |
+//! | [`placement`] | where running attempts are kept, and with which waker they are polled |
+//! | [`stagger`] | the state machine that decides when to start |
+//! | `handle` | the handles of attempts; needs the feature `alloc` |
+//! | `test` | the virtual clock and the checks for timers; needs `test-util` or `conformance` |
+//!
 //! # Features
 //!
 //! None is on by default. Without any, the crate needs neither an allocator nor compare-and-swap,
@@ -49,15 +63,21 @@
 //! | feature | adds |
 //! | --- | --- |
 //! | `alloc` | [`Race`], [`Attempts`], `BoxTimer`; quorums, budgets and observers; attempts with handles |
-//! | `std` | jitter without a seed; with `alloc`, `Overrun` |
-//! | `tracing` | `Traced`, an observer that emits spans and events |
-//! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
+//! | `std` | jitter without a seed; with `alloc`, `observe::Overrun` |
+//! | `tracing` | `observe::Traced`, an observer that emits spans and events |
+//! | `coarsetime` | `observe::CoarseClock`, cheap to read, for observers; needs `std` |
 //! | `portable-atomic` | atomics for targets without compare-and-swap; for `alloc` |
-//! | `adaptive` | `Adaptive`, a learnt delay; needs `std` |
-//! | `conformance` | `conformance`, the checks for timers; needs neither `std` nor `alloc` |
-//! | `test-util` | `VirtualClock`, and a time limit in `conformance`; needs `std` |
+//! | `adaptive` | `Adaptive`, a learnt delay, and the module `adaptive`; needs `std` |
+//! | `conformance` | `test::conformance`, the checks for timers; needs neither `std` nor `alloc` |
+//! | `test-util` | `test::VirtualClock`, and a time limit in `test::conformance`; needs `std` |
 //!
-// Without `alloc`, the links to its items lead to the table above.
+// The links to the items of modules; without `alloc`, they lead to the table above.
+#![cfg_attr(
+    feature = "alloc",
+    doc = "[`Counters`]: observe::Counters",
+    doc = "[`Observer`]: observe::Observer",
+    doc = "[`Staircase`]: observe::Staircase"
+)]
 #![cfg_attr(
     not(feature = "alloc"),
     doc = "[`Attempts`]: #features",
@@ -85,44 +105,35 @@ extern crate alloc;
 #[cfg(any(test, feature = "std", feature = "adaptive", feature = "test-util"))]
 extern crate std;
 
-mod time;
-
-mod observe;
-mod policy;
-mod stagger;
-
-pub mod source;
-
+#[cfg(feature = "adaptive")]
+#[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
+pub mod adaptive;
 #[cfg(feature = "alloc")]
-mod handle;
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub mod handle;
+pub mod observe;
+pub mod outcome;
+pub mod placement;
+pub mod policy;
+pub mod source;
+pub mod stagger;
+#[cfg(any(feature = "conformance", feature = "test-util"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "conformance", feature = "test-util"))))]
+pub mod test;
 
 mod attempts;
+mod race;
 #[cfg(feature = "alloc")]
 mod sync;
+mod time;
 
-mod race;
-
-pub mod outcome;
-
-#[cfg(feature = "conformance")]
-#[cfg_attr(docsrs, doc(cfg(feature = "conformance")))]
-pub use time::conformance;
-#[cfg(feature = "test-util")]
-#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
-pub use time::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer};
-pub use time::{Moment, Timer};
-
-pub use observe::{Cause, Clock, Event, EventKind, Refusal};
-pub use policy::{
-    Backoff, Gate, GrowingDelay, IntoPolicy, Permit, Policy, RaceState, Steps, WithBackoff,
+pub use {
+    outcome::{Decision, Failed, Failure, First, InlineRaceError, Verdict, Won},
+    policy::{Backoff, GrowingDelay, Policy, Steps},
+    race::{GenericRace, InlineRace, NextAttempt, RaceAt, Retry},
+    stagger::{CatchUp, OnFailure, Stagger},
+    time::{Moment, Timer},
 };
-pub use stagger::{CatchUp, Next, OnFailure, Stagger};
-
-pub use outcome::{
-    Decision, Failed, Failure, First, GenericRaceError, InlineFailures, InlineRaceError, Verdict,
-    Won,
-};
-pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement, RaceAt, Retry};
 
 #[doc(hidden)]
 pub use {attempts::AttemptSet, policy::Hook, time::div_rem};
@@ -131,29 +142,16 @@ pub use {attempts::AttemptSet, policy::Hook, time::div_rem};
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use {
     attempts::Attempts,
-    handle::{AttemptHandle, Commit, Hold},
-    observe::{Counters, Counts, Observed, Observer, OnEvent, Staircase},
-    outcome::{BoxedRaceError, QuorumError, RaceError, Tally},
-    policy::{Budget, Charge, IntoBudget},
-    race::{Heap, OneWaker, Race},
+    handle::AttemptHandle,
+    outcome::{QuorumError, RaceError},
+    policy::Budget,
+    race::Race,
     time::BoxTimer,
 };
 
-#[cfg(all(feature = "alloc", feature = "std"))]
-#[cfg_attr(docsrs, doc(cfg(all(feature = "alloc", feature = "std"))))]
-pub use observe::{AttemptGuard, Overrun, RaceOverrun};
-
-#[cfg(feature = "coarsetime")]
-#[cfg_attr(docsrs, doc(cfg(feature = "coarsetime")))]
-pub use observe::CoarseClock;
-#[cfg(feature = "tracing")]
-#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
-pub use observe::Traced;
 #[cfg(feature = "adaptive")]
 #[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
-pub use policy::{
-    Adaptive, AdaptiveBudget, AdaptiveDelay, Gain, Percentile, SharedAdaptive, TimedBy,
-};
+pub use adaptive::Adaptive;
 
 #[cfg(all(doctest, feature = "test-util"))]
 #[doc = include_str!("../README.md")]

@@ -125,7 +125,7 @@ pub type InlineRace<const N: usize, S, P = Duration, H = ()> =
 #[cfg(feature = "alloc")]
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub type Race<S, P = Duration, H = ()> =
-    race_core::GenericRace<race_core::OneWaker, S, EmbassyTimer, P, H>;
+    race_core::GenericRace<race_core::placement::OneWaker, S, EmbassyTimer, P, H>;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

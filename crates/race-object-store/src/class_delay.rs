@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use race_core::{Adaptive, AdaptiveDelay, Cause, IntoPolicy, Policy};
+use race_core::{Adaptive, Policy, adaptive::AdaptiveDelay, observe::Cause, policy::IntoPolicy};
 
 /// The learnt delay of one read, as [`AdaptiveDelays`](crate::AdaptiveDelays) return it.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-use race_core::{IntoPolicy, Policy};
+use race_core::{Policy, policy::IntoPolicy};
 
 use crate::ReadClass;
 

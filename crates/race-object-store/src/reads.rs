@@ -9,7 +9,10 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, path::Path,
 };
-use race_core::{Clock, Observer, Race, RaceError, Timer};
+use race_core::{
+    Race, RaceError, Timer,
+    observe::{Clock, Observer},
+};
 
 use crate::{Delays, GenericHedgedStore, ReadClass, TimeoutError, body, odd_range, store::Options};
 

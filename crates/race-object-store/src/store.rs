@@ -16,7 +16,7 @@ use crate::{Delays, classify::Classifier};
 /// - `T`, the timer;
 /// - `D`, the [`Delays`]: a `Duration`, another [`Policy`](race_core::Policy),
 ///   `AdaptiveDelays`;
-/// - `O`, an [`Observer`](race_core::Observer), which is cloned for each read.
+/// - `O`, an [`Observer`](race_core::observe::Observer), which is cloned for each read.
 ///
 /// # What is hedged
 ///

@@ -7,7 +7,7 @@ use object_store::{
     memory::InMemory,
     throttle::{ThrottleConfig, ThrottledStore},
 };
-use race_core::Counters;
+use race_core::observe::Counters;
 use race_object_store::tokio::HedgedStore;
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 use std::{cell::RefCell, time::Duration};
 
-use race_core::{IntoPolicy, Race, VirtualTimer};
+use race_core::{Race, policy::IntoPolicy, test::VirtualTimer};
 
 use crate::{Client, Request, Route};
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use race_core::{VirtualClock, VirtualTimer};
+use race_core::test::{VirtualClock, VirtualTimer};
 
 use crate::{
     engine::{Job, Tied, World},

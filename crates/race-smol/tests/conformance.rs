@@ -1,6 +1,6 @@
 //! `SmolTimer` fulfils the contract of `Timer` on smol's executor.
 
-use race_core::conformance;
+use race_core::test::conformance;
 use race_smol::SmolTimer;
 
 #[test]

@@ -1,6 +1,6 @@
 use core::{cell::Cell, fmt::Debug, future::poll_fn, pin::pin, task::Poll, time::Duration};
 
-use race_core::{Inline, Moment, RaceAt, Timer};
+use race_core::{Moment, RaceAt, Timer, placement::Inline};
 
 use crate::{
     ClockKind, Target,

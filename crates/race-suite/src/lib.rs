@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use race_core::{VirtualClock, VirtualSleep, VirtualTimer};
+//! use race_core::test::{VirtualClock, VirtualSleep, VirtualTimer};
 //! use race_suite::{ClockKind, Target, WakerKind};
 //!
 //! struct Virtual(VirtualClock);
@@ -29,7 +29,7 @@
 //! let target = Virtual(VirtualClock::new());
 //! let passed = target.0.run(race_suite::run(&target, &mut |name| println!("{name}")))?;
 //! println!("{passed} passed");
-//! # Ok::<(), race_core::Deadlock>(())
+//! # Ok::<(), race_core::test::Deadlock>(())
 //! ```
 //!
 //! | module | checks |

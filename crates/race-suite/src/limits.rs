@@ -2,7 +2,7 @@
 
 use core::{cell::Cell, pin::pin};
 
-use race_core::Permit;
+use race_core::policy::Permit;
 
 use crate::{
     Target,

@@ -1,6 +1,6 @@
 //! Races on the heap whose attempts have the waker of the task.
 
-use race_core::{GenericRace, OneWaker, source::Of};
+use race_core::{GenericRace, placement::OneWaker, source::Of};
 
 use crate::{
     Target,

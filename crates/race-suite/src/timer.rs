@@ -1,6 +1,6 @@
 //! The contract of a timer.
 
-use race_core::conformance;
+use race_core::test::conformance;
 
 use crate::{
     Target, WakerKind,

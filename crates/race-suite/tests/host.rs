@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use race_core::{VirtualClock, VirtualSleep, VirtualTimer};
+use race_core::test::{VirtualClock, VirtualSleep, VirtualTimer};
 use race_suite::{ClockKind, Target, WakerKind};
 use race_thread::ThreadTimer;
 

@@ -6,7 +6,7 @@ use std::{
     thread::{self, Thread},
 };
 
-use race_core::conformance;
+use race_core::test::conformance;
 use race_thread::ThreadTimer;
 
 #[test]

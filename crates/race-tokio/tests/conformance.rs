@@ -1,6 +1,6 @@
 //! `TokioTimer` fulfils the contract of `Timer`.
 
-use race_core::conformance;
+use race_core::test::conformance;
 use race_tokio::TokioTimer;
 
 /// Uses up the task's cooperative budget in every poll.

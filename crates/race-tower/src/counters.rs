@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use race_core::{Counters, Counts, Event, Observer};
+use race_core::observe::{Counters, Counts, Event, Observer};
 
 use crate::tally::{Counted, Tally};
 

@@ -9,9 +9,11 @@ use std::{
 
 use pin_project_lite::pin_project;
 use race_core::{
-    Budget, Charge, Clock, Decision, Failure, GenericRace, GenericRaceError, Heap, Inline,
-    IntoPolicy, Observed, Observer, Placement, Timer, Verdict, Won,
-    outcome::{Failures, Judge, Judged, One},
+    Budget, Decision, Failure, GenericRace, Timer, Verdict, Won,
+    observe::{Clock, Observed, Observer},
+    outcome::{Failures, GenericRaceError, Judge, Judged, One},
+    placement::{Heap, Inline, Placement},
+    policy::{Charge, IntoPolicy},
 };
 use tower_service::Service;
 

@@ -13,7 +13,7 @@ use crate::{CloneRequests, Copies, Hedge};
 /// - `T` is the timer;
 /// - `D`, the delay: a `Duration`, another [`Policy`](race_core::Policy), an `Arc<Adaptive>`;
 /// - `R`, the [`Rules`](crate::Rules);
-/// - `O`, an [`Observer`](race_core::Observer), which is cloned for each request.
+/// - `O`, an [`Observer`](race_core::observe::Observer), which is cloned for each request.
 ///
 /// # Defaults
 ///

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use metrics::{Counter, counter};
-use race_core::{Cause, Event, Observer, Refusal};
+use race_core::observe::{Cause, Event, Observer, Refusal};
 
 use crate::tally::{Counted, Tally};
 

@@ -1,6 +1,11 @@
 use std::task::{Context, Poll};
 
-use race_core::{Clock, GenericRace, IntoPolicy, Observer, Placement, Timer};
+use race_core::{
+    GenericRace, Timer,
+    observe::{Clock, Observer},
+    placement::Placement,
+    policy::IntoPolicy,
+};
 use tower_service::Service;
 
 use crate::{

@@ -1,4 +1,4 @@
-use race_core::{Cause, Event, EventKind, Refusal};
+use race_core::observe::{Cause, Event, EventKind, Refusal};
 
 /// What is counted of the events of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

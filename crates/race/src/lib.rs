@@ -34,8 +34,12 @@
 //!   are aliases of it.
 //! - A [`Policy`] gives the delays: a `Duration`, [`Steps`], [`GrowingDelay`], [`Backoff`],
 //!   `Adaptive`, a closure.
-//! - An [`Observer`] receives events: [`Counters`], [`Staircase`], `Traced`.
+//! - An [`Observer`](observe::Observer) receives events: [`Counters`](observe::Counters),
+//!   [`Staircase`](observe::Staircase), [`observe::Traced`](observe).
 //! - [`Attempts`] is the set of futures that a race runs, for use without a race.
+//! - The modules have what fewer programs name: [`policy`] (gates, budgets), `adaptive`,
+//!   [`observe`], [`outcome`], [`source`], [`placement`], [`stagger`], [`handle`], and
+//!   `test` with the virtual clock. They are those of the core.
 //!
 //! # Runtimes
 //!
@@ -53,7 +57,7 @@
 //! | embassy, without an allocator | none, of the crate `race-embassy` | `race_embassy::InlineRace::<4, _>`; as a stream, pinned | `EmbassyTimer`, a tick | any, `no_std` |
 //! | bare metal, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::at(timer).of(..)` | your [`Timer`] | any, `no_std`; without compare-and-swap, with the feature `portable-atomic` |
 //! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::at(timer).of(..)`; as a stream, pinned | your [`Timer`] | any, `no_std`, also without compare-and-swap |
-//! | a test | `test-util` | [`race::core::Race`](core::Race)`::at(clock.timer()).of(..)` | `VirtualClock`, exact; takes no time | any with `std` |
+//! | a test | `test-util` | [`race::core::Race`](core::Race)`::at(clock.timer()).of(..)` | `race::test::VirtualClock`, exact; takes no time | any with `std` |
 //!
 //! On `wasm32-unknown-unknown` no thread can be started, so `std` needs `web` there: [`Race`] is
 //! then `race::web::Race`, and the module `thread` does not exist. `std` without `web` does not
@@ -75,11 +79,11 @@
 //! | --- | --- |
 //! | `std` (default) | [`Race`] and the module `thread`; jitter without a seed |
 //! | `tokio`, `smol`, `async-io`, `embassy`, `web` | the module of that runtime; see above |
-//! | `adaptive` | `Adaptive`, a learnt delay; uses the standard library |
-//! | `tracing` | `Traced`, an observer that emits spans and events |
-//! | `coarsetime` | `CoarseClock`, cheap to read, for observers; uses the standard library |
-//! | `conformance` | `conformance`, the checks for timers |
-//! | `test-util` | `VirtualClock`, and a time limit in `conformance`; uses the standard library |
+//! | `adaptive` | `Adaptive`, a learnt delay, and the module `adaptive`; uses the standard library |
+//! | `tracing` | `observe::Traced`, an observer that emits spans and events |
+//! | `coarsetime` | `observe::CoarseClock`, cheap to read, for observers; uses the standard library |
+//! | `conformance` | `test::conformance`, the checks for timers |
+//! | `test-util` | `test::VirtualClock`, and a time limit in `test::conformance`; uses the standard library |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
 //!
 // Without `std`, the link leads to the race without a timer.
@@ -138,32 +142,18 @@ pub use race_thread::Race;
 ))]
 pub use race_web::Race;
 
-#[cfg(feature = "coarsetime")]
-#[cfg_attr(docsrs, doc(cfg(feature = "coarsetime")))]
-pub use race_core::CoarseClock;
-#[cfg(feature = "tracing")]
-#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
-pub use race_core::Traced;
-#[cfg(feature = "conformance")]
-#[cfg_attr(docsrs, doc(cfg(feature = "conformance")))]
-pub use race_core::conformance;
+#[cfg(any(feature = "conformance", feature = "test-util"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "conformance", feature = "test-util"))))]
+pub use race_core::test;
 #[cfg(feature = "adaptive")]
 #[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
-pub use race_core::{Adaptive, Gain, Percentile};
-#[cfg(feature = "std")]
-#[cfg_attr(docsrs, doc(cfg(feature = "std")))]
-pub use race_core::{AttemptGuard, Overrun, RaceOverrun};
+pub use race_core::{Adaptive, adaptive};
 pub use race_core::{
-    AttemptHandle, Attempts, Backoff, BoxTimer, BoxedRaceError, Budget, CatchUp, Cause, Clock,
-    Counters, Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace,
-    GenericRaceError, GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoBudget,
-    IntoPolicy, Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy,
-    QuorumError, RaceAt, RaceError, RaceState, Refusal, Retry, Stagger, Staircase, Steps, Tally,
-    Timer, Verdict, Won, outcome, source,
+    AttemptHandle, Attempts, Backoff, BoxTimer, Budget, CatchUp, Decision, Failed, Failure, First,
+    GenericRace, GrowingDelay, InlineRace, InlineRaceError, Moment, NextAttempt, OnFailure, Policy,
+    QuorumError, RaceAt, RaceError, Retry, Stagger, Steps, Timer, Verdict, Won, handle, observe,
+    outcome, placement, policy, source, stagger,
 };
-#[cfg(feature = "test-util")]
-#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
-pub use race_core::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -2,7 +2,11 @@
 
 use std::{cell::RefCell, fmt::Write as _};
 
-use race::{Event, EventKind, Moment, Timer as _, web::WebTimer};
+use race::{
+    Moment, Timer as _,
+    observe::{Event, EventKind},
+    web::WebTimer,
+};
 use web_sys::Element;
 
 /// Sizes in units of the drawing.

@@ -16,7 +16,7 @@ use core::{
     time::Duration,
 };
 
-use race_core::{GenericRaceError, InlineRace, Moment, Next, Stagger, Won};
+use race_core::{InlineRace, Moment, Stagger, Won, outcome::GenericRaceError, stagger::Next};
 
 use crate::ticks::Ticks;
 

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use race::{Race, conformance, thread::ThreadTimer};
+use race::{Race, test::conformance, thread::ThreadTimer};
 use race_suite::{ClockKind, Target, WakerKind};
 
 /// A test that takes longer is taken to hang. The suite takes a few seconds.

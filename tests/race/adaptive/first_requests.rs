@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use fastrand::Rng;
 use futures::{StreamExt as _, future, stream::FuturesUnordered};
-use race::{Adaptive, VirtualClock, core::Race};
+use race::{Adaptive, core::Race, test::VirtualClock};
 use race_balance::Balance;
 
 use crate::probe::ms;

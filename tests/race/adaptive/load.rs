@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use race::{
-    Adaptive, Event, EventKind, IntoPolicy, Observer, VirtualClock, VirtualTimer, core::Race,
+    Adaptive,
+    core::Race,
+    observe::{Event, EventKind, Observer},
+    policy::IntoPolicy,
+    test::{VirtualClock, VirtualTimer},
 };
 
 use super::shapes::{SHAPES, stragglers};

@@ -2,7 +2,12 @@
 
 use std::{cell::Cell, sync::Arc, time::Duration};
 
-use race::{Adaptive, Event, EventKind, OnFailure, Verdict, VirtualClock, core::Race};
+use race::{
+    Adaptive, OnFailure, Verdict,
+    core::Race,
+    observe::{Event, EventKind},
+    test::VirtualClock,
+};
 
 use crate::probe::ms;
 

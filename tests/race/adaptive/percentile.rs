@@ -3,7 +3,7 @@
 use std::{cell::Cell, time::Duration};
 
 use fastrand::Rng;
-use race::{Adaptive, VirtualClock, core::Race};
+use race::{Adaptive, core::Race, test::VirtualClock};
 
 use super::shapes::{SHAPES, stragglers};
 

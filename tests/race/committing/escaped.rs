@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, future::pending};
 
-use race::{AttemptHandle, EventKind, Permit, core::Race};
+use race::{AttemptHandle, core::Race, observe::EventKind, policy::Permit};
 
 use crate::{probe::ms, scenario::Scenario};
 
@@ -47,7 +47,7 @@ fn commit_after_the_attempts_were_polled_is_heard_in_the_next_poll() {
         }
     };
     // The gate is asked at 50, after the poll of the attempt.
-    let gate = |_: &race::RaceState<'_>| {
+    let gate = |_: &race::policy::RaceState<'_>| {
         assert!(
             first
                 .borrow_mut()

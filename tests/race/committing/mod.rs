@@ -15,8 +15,8 @@ use std::{
 
 use futures::FutureExt as _;
 use race::{
-    AttemptHandle, EventKind, Failure, OnFailure, QuorumError, RaceError, Verdict, VirtualTimer,
-    core::Race, source::Committing,
+    AttemptHandle, Failure, OnFailure, QuorumError, RaceError, Verdict, core::Race,
+    observe::EventKind, source::Committing, test::VirtualTimer,
 };
 
 use crate::{

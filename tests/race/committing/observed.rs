@@ -1,4 +1,7 @@
-use race::{Adaptive, Counters, EventKind, Staircase};
+use race::{
+    Adaptive,
+    observe::{Counters, EventKind, Staircase},
+};
 
 use super::race;
 use crate::{probe::ms, scenario::Scenario};
@@ -29,8 +32,8 @@ fn commits_are_counted_and_drawn() {
     let observed = race(&scenario, 50, [(100, 0, Ok("0")), (10, 30, Ok("1"))]);
     let observed = observed.observer((
         &counters,
-        race::OnEvent::new(|event| {
-            race::Observer::observe(&mut picture, event);
+        race::observe::OnEvent::new(|event| {
+            race::observe::Observer::observe(&mut picture, event);
         }),
     ));
     scenario.run(observed.first_ok()).unwrap();
@@ -47,7 +50,7 @@ fn running_attempt_that_committed_is_drawn_as_such() {
     let picture = std::cell::RefCell::new(Staircase::new());
     let observed = race(&scenario, 50, [(10, 300, Ok("0"))]);
     let observed = observed.on_event(|event| {
-        race::Observer::observe(&mut *picture.borrow_mut(), event);
+        race::observe::Observer::observe(&mut *picture.borrow_mut(), event);
         if event.kind == EventKind::Committed {
             assert_eq!(picture.borrow().outcome(0), "committed after 10 ms");
         }

@@ -1,6 +1,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use race::{EventKind, RaceError, VirtualTimer, core::Race};
+use race::{RaceError, core::Race, observe::EventKind, test::VirtualTimer};
 
 use super::race;
 use crate::{probe::ms, scenario::Scenario};

@@ -1,4 +1,4 @@
-use race::{AttemptHandle, EventKind, OnFailure, core::Race};
+use race::{AttemptHandle, OnFailure, core::Race, observe::EventKind};
 
 use crate::{probe::ms, scenario::Scenario};
 

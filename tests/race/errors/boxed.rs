@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, io};
 
-use race::{BoxedRaceError, RaceError, Verdict, VirtualClock, core::Race};
+use race::{RaceError, Verdict, core::Race, outcome::BoxedRaceError, test::VirtualClock};
 
 use super::{BOTH_FAIL, fails};
 use crate::{

@@ -5,7 +5,7 @@ mod boxed;
 use std::{error::Error, fmt, io};
 
 use anyhow::Context as _;
-use race::{Budget, OnFailure, QuorumError, RaceError, Verdict, VirtualClock, core::Race};
+use race::{Budget, OnFailure, QuorumError, RaceError, Verdict, core::Race, test::VirtualClock};
 
 use crate::{
     probe::ms,

@@ -13,7 +13,7 @@ use futures::{
     channel::oneshot,
     task::{noop_waker, waker},
 };
-use race::{RaceError, VirtualClock, Won, core::Race};
+use race::{RaceError, Won, core::Race, test::VirtualClock};
 
 use crate::probe::ms;
 

@@ -1,7 +1,7 @@
 //! Facts from the tests of failsafe-go (test/hedgepolicy_test.go). "Cancel on" is the classifier,
 //! "max hedges" one less than `max_attempts`. Tests of quantiles are in `adaptive`.
 
-use race::{EventKind, Failure, RaceError, Verdict, core::Race};
+use race::{Failure, RaceError, Verdict, core::Race, observe::EventKind};
 
 use crate::{
     probe::ms,

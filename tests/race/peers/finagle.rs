@@ -3,7 +3,10 @@
 
 use std::cell::Cell;
 
-use race::{Budget, EventKind, Refusal, Verdict};
+use race::{
+    Budget, Verdict,
+    observe::{EventKind, Refusal},
+};
 
 use crate::{
     probe::ms,

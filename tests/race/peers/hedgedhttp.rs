@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use race::{EventKind, OnFailure};
+use race::{OnFailure, observe::EventKind};
 
 use crate::{
     probe::ms,

@@ -3,7 +3,7 @@
 use std::{cell::Cell, rc::Rc};
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use race::{EventKind, Steps, core::Race};
+use race::{Steps, core::Race, observe::EventKind};
 
 use crate::{
     probe::ms,

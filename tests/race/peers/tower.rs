@@ -1,7 +1,7 @@
 //! Facts from tower's tests of its hedge (tower/tests/hedge/main.rs), with the delay of 10 ms that
 //! its histogram yields. Tests of the histogram are in `adaptive`.
 
-use race::{EventKind, Refusal};
+use race::observe::{EventKind, Refusal};
 
 use crate::{
     probe::ms,

@@ -7,7 +7,7 @@ mod polls;
 mod race;
 mod source;
 
-use ::race::Cause;
+use ::race::observe::Cause;
 use proptest::prelude::*;
 
 use self::plan::plan;

@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use race::{Moment, Timer, VirtualClock};
+use race::{Moment, Timer, test::VirtualClock};
 
 use super::plan::Plan;
 use crate::probe::ms;

@@ -8,10 +8,16 @@ use std::{
 
 use futures::StreamExt as _;
 use race::{
-    Budget, Cause, Event, EventKind, Failed, Failure, GenericRace, InlineRace, OnEvent, Permit,
-    Policy, QuorumError, RaceState, Verdict, VirtualClock, VirtualTimer, Won,
-    core::{AttemptSet, GenericRaceError, Hook, OneWaker, Placement, Race},
+    Budget, Failed, Failure, GenericRace, InlineRace, Policy, QuorumError, Verdict, Won,
+    core::{
+        AttemptSet, Hook, Race,
+        outcome::GenericRaceError,
+        placement::{OneWaker, Placement},
+    },
+    observe::{Cause, Event, EventKind, OnEvent},
     outcome::Failures,
+    policy::{Permit, RaceState},
+    test::{VirtualClock, VirtualTimer},
 };
 
 use super::{

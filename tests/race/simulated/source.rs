@@ -8,8 +8,9 @@ use std::{
 };
 
 use race::{
-    AttemptHandle, Moment, Timer, VirtualClock, VirtualTimer,
+    AttemptHandle, Moment, Timer,
     source::{Handles, Source, SourceTypes},
+    test::{VirtualClock, VirtualTimer},
 };
 
 use super::{

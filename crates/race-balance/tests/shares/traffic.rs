@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use race_balance::{Balance, Lease};
-use race_core::{Moment, Verdict, VirtualClock};
+use race_core::{Moment, Verdict, test::VirtualClock};
 
 pub(crate) type Servers = Balance<usize, VirtualClock>;
 

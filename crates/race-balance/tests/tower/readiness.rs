@@ -10,7 +10,7 @@ use std::{
 };
 
 use race_balance::{Balance, Balanced, Slot};
-use race_core::{Clock, Moment, VirtualClock};
+use race_core::{Moment, observe::Clock, test::VirtualClock};
 use race_tower::Backends;
 use tokio::sync::Semaphore;
 use tower::{Service, limit::ConcurrencyLimit, service_fn, util::ServiceFn};

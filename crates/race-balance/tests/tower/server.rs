@@ -8,7 +8,7 @@ use std::{
 };
 
 use race_balance::{Balance, Balanced, Slot};
-use race_core::{VirtualClock, VirtualTimer};
+use race_core::test::{VirtualClock, VirtualTimer};
 use race_tower::{GenericHedgeLayer, Hedge};
 use tower::{Service, ServiceExt as _};
 

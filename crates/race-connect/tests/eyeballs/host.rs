@@ -13,7 +13,10 @@ use std::{
 use futures::Stream;
 use race_connect::{
     Answer, ConnectError, Connected, Family, HappyEyeballs,
-    race_core::{AttemptHandle, Moment, Timer as _, VirtualClock, VirtualTimer},
+    race_core::{
+        AttemptHandle, Moment, Timer as _,
+        test::{VirtualClock, VirtualTimer},
+    },
 };
 
 /// Never ends.

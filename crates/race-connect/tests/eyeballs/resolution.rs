@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use race_connect::{Answer, ConnectFailure, Family, HappyEyeballs, race_core::VirtualClock};
+use race_connect::{Answer, ConnectFailure, Family, HappyEyeballs, race_core::test::VirtualClock};
 
 use crate::host::{HANGS, Host, address, addresses, failed, millis, ms};
 

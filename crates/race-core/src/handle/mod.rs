@@ -45,7 +45,7 @@ use crate::sync::Arc;
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Race, VirtualClock};
+/// use race_core::{Race, test::VirtualClock};
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// // The headers of the second server arrive first; its body takes longer.

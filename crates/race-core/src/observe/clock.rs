@@ -15,7 +15,7 @@ impl<T: Timer> Clock for T {
 }
 
 #[cfg(feature = "test-util")]
-impl Clock for crate::VirtualClock {
+impl Clock for crate::test::VirtualClock {
     fn read(&self) -> Moment {
         Self::now(self)
     }

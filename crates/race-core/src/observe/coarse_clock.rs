@@ -1,6 +1,6 @@
 use coarsetime::Instant;
 
-use crate::{Clock, Moment};
+use crate::{Moment, observe::Clock};
 
 /// A clock for observers that is several times cheaper to read than the exact one.
 ///
@@ -17,8 +17,8 @@ use crate::{Clock, Moment};
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{CoarseClock, Counters, Race};
-/// # let clock = race_core::VirtualClock::new();
+/// use race_core::{Race, observe::{CoarseClock, Counters}};
+/// # let clock = race_core::test::VirtualClock::new();
 ///
 /// static HEDGING: Counters = Counters::new();
 ///

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::{Counts, Observer};
 use crate::{
-    Cause, Event, EventKind, Refusal,
+    observe::{Cause, Event, EventKind, Refusal},
     sync::{AtomicUsize, Ordering},
 };
 
@@ -25,7 +25,7 @@ const UNITS_PER_SECOND: u64 = match cfg!(target_pointer_width = "64") {
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Counters, Race, VirtualClock};
+/// use race_core::{Race, observe::Counters, test::VirtualClock};
 ///
 /// static HEDGING: Counters = Counters::new();
 ///
@@ -37,7 +37,7 @@ const UNITS_PER_SECOND: u64 = match cfg!(target_pointer_width = "64") {
 /// let counts = HEDGING.counts();
 /// assert_eq!((counts.races, counts.extra, counts.helped), (1, 1, 1));
 /// assert_eq!((counts.cancelled, counts.wasted), (1, ms(70)));
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 ///
 /// # Range

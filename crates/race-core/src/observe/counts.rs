@@ -1,12 +1,12 @@
 use core::{fmt, time::Duration};
 
-/// The numbers of [`Counters`](crate::Counters) at one time.
+/// The numbers of [`Counters`](crate::observe::Counters) at one time.
 ///
 /// `Display` prints one line and leaves out what is zero, from `failovers` on.
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Counters, Race, VirtualClock};
+/// use race_core::{Race, observe::Counters, test::VirtualClock};
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let ask = |&(latency, answer): &(u64, Result<u32, &'static str>)| {
@@ -38,10 +38,11 @@ pub struct Counts {
     /// Attempts that started: `races` plus `extra`.
     pub attempts: u64,
     /// Attempts that started and were not the first of their race, whatever their
-    /// [`Cause`](crate::Cause). This is the load that staggering adds.
+    /// [`Cause`](crate::observe::Cause). This is the load that staggering adds.
     pub extra: u64,
-    /// Extra attempts that a failure caused; see [`Cause::Failure`](crate::Cause::Failure). The
-    /// other extra attempts are hedges, or started with nothing running.
+    /// Extra attempts that a failure caused; see
+    /// [`Cause::Failure`](crate::observe::Cause::Failure). The other extra attempts are hedges, or
+    /// started with nothing running.
     pub failovers: u64,
     /// Attempts that committed; see `AttemptHandle::commit`.
     pub committed: u64,
@@ -56,12 +57,12 @@ pub struct Counts {
     /// Attempts that exceeded the attempt timeout and were dropped.
     pub timed_out: u64,
     /// Attempts that were dropped while they ran; see
-    /// [`EventKind::Cancelled`](crate::EventKind::Cancelled).
+    /// [`EventKind::Cancelled`](crate::observe::EventKind::Cancelled).
     pub cancelled: u64,
     /// The total time that the cancelled attempts ran. This is what the extra attempts cost.
     pub wasted: Duration,
     /// Attempts that had to wait because `max_in_flight` attempts were running; see
-    /// [`Refusal::MaxInFlight`](crate::Refusal::MaxInFlight).
+    /// [`Refusal::MaxInFlight`](crate::observe::Refusal::MaxInFlight).
     pub delayed_by_max_in_flight: u64,
     /// Attempts that the gate refused.
     pub refused_by_gate: u64,

@@ -113,8 +113,8 @@ pub enum Refusal {
     MaxInFlight,
     /// As many attempts have started as `max_attempts` allows.
     MaxAttempts,
-    /// The gate answered [`Permit::Stop`](crate::Permit::Stop) or
-    /// [`Permit::NotNow`](crate::Permit::NotNow).
+    /// The gate answered [`Permit::Stop`](crate::policy::Permit::Stop) or
+    /// [`Permit::NotNow`](crate::policy::Permit::NotNow).
     Gate,
     /// The budget is used up.
     Budget,

@@ -24,12 +24,16 @@ pub use clock::Clock;
 pub use event::{Cause, Event, EventKind, Refusal};
 
 #[cfg(feature = "coarsetime")]
+#[cfg_attr(docsrs, doc(cfg(feature = "coarsetime")))]
 pub use coarse_clock::CoarseClock;
 #[cfg(all(feature = "alloc", feature = "std"))]
+#[cfg_attr(docsrs, doc(cfg(all(feature = "alloc", feature = "std"))))]
 pub use overrun::{AttemptGuard, Overrun, RaceOverrun};
 #[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use traced::Traced;
 #[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use {
     counters::Counters,
     counts::Counts,

@@ -1,7 +1,10 @@
 use alloc::collections::VecDeque;
 use core::fmt;
 
-use crate::{Cause, Clock, Event, EventKind, Moment, Observer, Refusal};
+use crate::{
+    Moment,
+    observe::{Cause, Clock, Event, EventKind, Observer, Refusal},
+};
 
 /// An observer attached to a race, as `Race::observer` makes it.
 ///

@@ -1,12 +1,12 @@
 use core::fmt;
 
-use crate::Event;
+use crate::observe::Event;
 
 /// Receives the events of a race.
 ///
-/// `Race::observer` takes an observer: `&Counters`, a [`Staircase`](crate::Staircase), `Traced`, or
-/// your own type. `Race::on_event` takes a closure. A pair of observers is an observer, and so is
-/// an `Option` of one. `()` observes nothing and costs nothing.
+/// `Race::observer` takes an observer: `&Counters`, a [`Staircase`](crate::observe::Staircase),
+/// `Traced`, or your own type. `Race::on_event` takes a closure. A pair of observers is an
+/// observer, and so is an `Option` of one. `()` observes nothing and costs nothing.
 ///
 /// An observer that is added to a running race sees the attempts that start from then on.
 ///

@@ -2,7 +2,10 @@ use alloc::{collections::BTreeMap, sync::Arc};
 use core::{fmt, time::Duration};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Clock, Event, EventKind, Moment, Observer};
+use crate::{
+    Moment,
+    observe::{Clock, Event, EventKind, Observer},
+};
 
 /// Measures how long the work of attempts goes on after their race has dropped them.
 ///
@@ -14,7 +17,7 @@ use crate::{Clock, Event, EventKind, Moment, Observer};
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Overrun, Race, VirtualClock};
+/// use race_core::{Race, observe::Overrun, test::VirtualClock};
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let overrun = Overrun::new(clock.clone());
@@ -33,14 +36,14 @@ use crate::{Clock, Event, EventKind, Moment, Observer};
 /// clock.run(clock.sleep(ms(30)))?;
 /// drop(guards);
 /// assert_eq!((overrun.running(), overrun.time()), (0, ms(30)));
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 ///
 /// A task that runs on takes the guard with it. This works with any executor:
 ///
 /// ```
 /// # use std::{io, time::Duration};
-/// # use race_core::{Overrun, Race, VirtualClock};
+/// # use race_core::{Race, observe::Overrun, test::VirtualClock};
 /// # struct Task<T>(futures::future::Ready<T>);
 /// # impl<T> Task<T> {
 /// #     async fn join(self) -> Result<T, io::Error> { Ok(self.0.await) }
@@ -59,7 +62,7 @@ use crate::{Clock, Event, EventKind, Moment, Observer};
 /// };
 /// let race = Race::at(timer).from_fn(delay, attempt).observer(&of_race);
 /// # assert_eq!(clock.run(race.max_attempts(2).first_ok())?.unwrap().output, 0);
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 #[derive(Clone)]
 pub struct Overrun<C> {

@@ -11,7 +11,7 @@ use super::{Failed, Failure, failed::write_omitted};
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A race error whose attempt errors are boxed, made by `boxed` of
-/// [`GenericRaceError`](crate::GenericRaceError) and [`QuorumError`](crate::QuorumError).
+/// [`GenericRaceError`](crate::outcome::GenericRaceError) and [`QuorumError`](crate::QuorumError).
 ///
 /// The message lists each failure by its own text, without its sources. [`source`](Error::source)
 /// continues the chain of the last error that an attempt returned: it is the source of that error.

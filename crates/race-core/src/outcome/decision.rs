@@ -13,8 +13,9 @@ use super::{
     judge::{Judge, Judged},
 };
 use crate::{
-    EventKind, Hook, Policy, Timer,
+    Hook, Policy, Timer,
     attempts::AttemptSet,
+    observe::EventKind,
     race::{Expiries, GenericRace, Placement, Schedule, Step},
     source::Source,
 };

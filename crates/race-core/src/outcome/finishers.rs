@@ -27,7 +27,7 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let connect = |server: &&str| {
     /// #     let (sleep, is_up) = (clock.sleep(ms(5)), *server == "two");
@@ -53,7 +53,7 @@ where
     ///
     /// ```
     /// # use std::{io, time::Duration};
-    /// # use race_core::{Race, RaceError, Verdict, VirtualClock};
+    /// # use race_core::{Race, RaceError, Verdict, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [io::ErrorKind::PermissionDenied, io::ErrorKind::Other]
     /// #     .map(|kind| async move { Err::<(), _>(io::Error::from(kind)) });
@@ -63,7 +63,7 @@ where
     ///     _ => Verdict::Retryable,
     /// });
     /// assert!(matches!(clock.run(fatal)?, Err(RaceError::Fatal { .. })));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     pub fn first_ok_by<V, E, C>(
         self,
@@ -83,7 +83,7 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, Verdict, VirtualClock};
+    /// # use race_core::{Race, Verdict, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [503, 200].map(|status| async move { status });
     /// let race = Race::at(clock.timer()).of(ms(50), attempts);

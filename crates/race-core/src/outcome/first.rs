@@ -9,8 +9,9 @@ use pin_project_lite::pin_project;
 
 use super::Won;
 use crate::{
-    EventKind, Hook, Policy, Timer,
+    Hook, Policy, Timer,
     attempts::AttemptSet,
+    observe::EventKind,
     race::{GenericRace, Placement},
     source::Source,
 };
@@ -51,13 +52,13 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
     /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let won = clock.run(race.first())?.expect("there are three candidates");
     /// assert_eq!((won.index, won.elapsed), (1, ms(70)));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     pub fn first(self) -> First<Self> {
         First { race: Some(self) }

@@ -1,5 +1,5 @@
 use super::{GenericRaceError, Won};
-use crate::Refusal;
+use crate::observe::Refusal;
 
 /// How many attempts must be accepted, and what the race resolves to.
 ///

@@ -12,7 +12,7 @@ use super::{Failed, Failures};
 /// ```
 /// use core::time::Duration;
 /// use race_core::InlineRace;
-/// # use race_core::VirtualClock;
+/// # use race_core::test::VirtualClock;
 ///
 /// # let clock = VirtualClock::new();
 /// # let timer = clock.timer();

@@ -47,7 +47,7 @@ impl<R, J, G, L> Decision<R, J, G, L> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let clock = VirtualClock::new();
     /// # let ms = Duration::from_millis;
     /// # let connect = |&number: &u64| {

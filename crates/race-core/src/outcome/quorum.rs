@@ -89,7 +89,7 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, Steps, VirtualClock};
+    /// # use race_core::{Race, Steps, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let write = |&replica: &u64| {
     /// #     let sleep = clock.sleep(ms(replica * 10));
@@ -118,7 +118,7 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, Verdict, VirtualClock};
+    /// # use race_core::{Race, Verdict, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [200, 503, 204].map(|status| async move { status });
     /// let race = Race::at(clock.timer()).of(ms(0), attempts);

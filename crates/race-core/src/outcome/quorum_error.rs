@@ -2,7 +2,7 @@ use alloc::{boxed::Box, string::ToString as _, vec::Vec};
 use core::{error, fmt};
 
 use super::{BoxedRaceError, Failed, Won, failed::write_list};
-use crate::Refusal;
+use crate::observe::Refusal;
 
 /// The progress of a race that did not reach its quorum.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use core::{error, fmt};
 #[cfg(feature = "alloc")]
 use super::BoxedRaceError;
 use super::{Failed, Failures, InlineFailures, failed::write_list};
-use crate::Refusal;
+use crate::observe::Refusal;
 
 /// Why a race on the heap has no winner, with every failure. See [`GenericRaceError`].
 #[cfg(feature = "alloc")]
@@ -17,7 +17,7 @@ pub type RaceError<A, E> = GenericRaceError<Vec<Failed<A, E>>>;
 /// ```
 /// use core::time::Duration;
 /// use race_core::{InlineRace, InlineRaceError};
-/// # use race_core::VirtualClock;
+/// # use race_core::test::VirtualClock;
 ///
 /// # let clock = VirtualClock::new();
 /// # let timer = clock.timer();
@@ -109,13 +109,13 @@ impl<L: Failures> GenericRaceError<L> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = ["refused", "no route"].map(|error| async move { Err::<(), _>(error) });
     /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let error = clock.run(race.first_ok())?.unwrap_err();
     /// assert_eq!(error.into_last_error(), Some("no route"));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn into_last_error(self) -> Option<L::Error> {
@@ -141,14 +141,14 @@ impl<L: Failures> GenericRaceError<L> {
     ///
     /// ```
     /// # use std::{io, time::Duration};
-    /// # use race_core::{Race, RaceError, VirtualClock};
+    /// # use race_core::{Race, RaceError, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = ["a", "b"].map(|_| async { Err::<(), _>(io::Error::other("refused")) });
     /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// let error = clock.run(race.first_ok())?.map_err(RaceError::boxed).unwrap_err();
     /// assert_eq!(error.to_string(), "all 2 attempts failed: #0: refused; #1: refused");
     /// assert!(error.last_error().unwrap().is::<io::Error>());
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn boxed(self) -> BoxedRaceError

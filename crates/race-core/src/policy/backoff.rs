@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use super::growth::{Growth, growth_options};
-use crate::{Cause, Policy};
+use crate::{Policy, observe::Cause};
 
 /// Pauses after failures that grow by a factor: exponential backoff.
 ///
@@ -17,7 +17,7 @@ use crate::{Cause, Policy};
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Backoff, Race, VirtualClock};
+/// use race_core::{Backoff, Race, test::VirtualClock};
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let ask = |&attempt: &u32| {

@@ -12,7 +12,7 @@ mod into_budget;
 use core::fmt;
 
 use super::RaceState;
-use crate::Cause;
+use crate::observe::Cause;
 use account::{ATTEMPT, Account};
 use in_flight::InFlight;
 

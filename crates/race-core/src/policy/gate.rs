@@ -1,7 +1,7 @@
 use core::{fmt, marker::PhantomData, time::Duration};
 
 use super::Hook;
-use crate::Cause;
+use crate::observe::Cause;
 
 /// The state of a race when an attempt is about to start.
 #[derive(Clone, Copy)]

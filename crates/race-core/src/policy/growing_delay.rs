@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use super::growth::{Growth, growth_options};
-use crate::{Cause, Policy};
+use crate::{Policy, observe::Cause};
 
 /// Delays between starts that grow by a factor.
 ///
@@ -11,7 +11,7 @@ use crate::{Cause, Policy};
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Cause, GrowingDelay, Policy};
+/// use race_core::{GrowingDelay, Policy, observe::Cause};
 ///
 /// let ms = Duration::from_millis;
 /// let mut growing = GrowingDelay::new(ms(10)).cap(ms(50));

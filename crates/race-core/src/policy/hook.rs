@@ -1,5 +1,5 @@
 use super::{Permit, RaceState};
-use crate::{Cause, EventKind, Refusal};
+use crate::observe::{Cause, EventKind, Refusal};
 
 /// What is attached to a race: gates, budgets and observers. `()` is nothing; a pair is both.
 ///
@@ -182,7 +182,9 @@ impl<A: Hook, B: Hook> Hook for (A, B) {
 }
 
 #[cfg(feature = "alloc")]
-impl<O: crate::Observer, C: crate::Clock> Hook for crate::Observed<O, C> {
+impl<O: crate::observe::Observer, C: crate::observe::Clock> Hook
+    for crate::observe::Observed<O, C>
+{
     const LISTS_RUNNING: bool = true;
 
     fn retain(&mut self, is_running: &mut dyn FnMut(usize) -> bool) {

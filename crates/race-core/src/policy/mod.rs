@@ -9,26 +9,24 @@ mod into_policy;
 mod steps;
 
 #[cfg(feature = "adaptive")]
-mod adaptive;
+pub(crate) mod adaptive;
 #[cfg(feature = "alloc")]
 mod budget;
 
 use core::time::Duration;
 
-use crate::Cause;
+use crate::observe::Cause;
 
 pub use backoff::{Backoff, WithBackoff};
 pub use gate::{Gate, Permit, RaceState};
 pub use growing_delay::GrowingDelay;
+#[doc(hidden)]
 pub use hook::Hook;
 pub use into_policy::IntoPolicy;
 pub use steps::Steps;
 
-#[cfg(feature = "adaptive")]
-pub use adaptive::{
-    Adaptive, AdaptiveBudget, AdaptiveDelay, Gain, Percentile, SharedAdaptive, TimedBy,
-};
 #[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use budget::{Budget, Charge, IntoBudget};
 
 /// Decides when attempts start: the delay before each, and the pause after a failure.

@@ -1,6 +1,6 @@
 use core::{iter::Fuse, time::Duration};
 
-use crate::{Cause, Policy};
+use crate::{Policy, observe::Cause};
 
 /// A list of delays, one for each attempt from the second on; the last one repeats.
 ///
@@ -8,7 +8,7 @@ use crate::{Cause, Policy};
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Cause, Policy, Steps};
+/// use race_core::{Policy, Steps, observe::Cause};
 ///
 /// // Two attempts at once, a third after 10 ms, then one every 50 ms.
 /// let mut steps = Steps::new([0, 10, 50].map(Duration::from_millis));

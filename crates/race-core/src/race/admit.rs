@@ -5,7 +5,12 @@ use super::{
     schedule::{elapsed, read},
     timeouts::Expiries,
 };
-use crate::{Hook, Policy, RaceState, Refusal, Timer, policy::Permit, source::Source};
+use crate::{
+    Hook, Policy, Timer,
+    observe::Refusal,
+    policy::{Permit, RaceState},
+    source::Source,
+};
 
 impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Asks gates and budgets whether the attempt that is due may start.

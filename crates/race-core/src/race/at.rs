@@ -6,7 +6,8 @@ use futures_core::Stream;
 
 use super::{GenericRace, Placement, Schedule};
 use crate::{
-    IntoPolicy, Policy, Timer,
+    Policy, Timer,
+    policy::IntoPolicy,
     source::{Args, Arrivals, IntoAttempts, Of, Repeat, Source},
 };
 
@@ -27,12 +28,12 @@ impl<K: Placement, T> GenericRace<K, Of<(), ()>, T> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [100, 20].map(|latency| clock.sleep(ms(latency)));
     /// let race = Race::at(clock.timer()).of(ms(50), attempts);
     /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(1));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[inline]
     pub fn at(timer: T) -> RaceAt<K, T>
@@ -67,12 +68,12 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let run = |&latency: &u64| clock.sleep(ms(latency));
     /// let race = Race::at(clock.timer()).new(ms(50), run, [100, 20]);
     /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(20));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[allow(
         clippy::new_ret_no_self,
@@ -100,12 +101,12 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let run = |index| clock.sleep(ms([100, 20][index % 2]));
     /// let race = Race::at(clock.timer()).from_fn(ms(50), run).max_attempts(2);
     /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(1));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[allow(
         clippy::wrong_self_convention,
@@ -127,13 +128,13 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let arrivals = futures::stream::iter([100, 20]);
     /// let run = |&latency: &u64| clock.sleep(ms(latency));
     /// let race = Race::at(clock.timer()).from_stream(ms(50), run, arrivals);
     /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(20));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[allow(
         clippy::wrong_self_convention,

@@ -1,7 +1,7 @@
 //! Constructors of races whose attempts have handles.
 
 use super::{GenericRace, Placement, RaceAt};
-use crate::{AttemptHandle, IntoPolicy, Policy, Timer, source::Committing};
+use crate::{AttemptHandle, Policy, Timer, policy::IntoPolicy, source::Committing};
 
 // The compiler quotes the lines of these bounds to users who race without a timer.
 impl<K, I, R, X, F, T, P, H> GenericRace<K, Committing<I, R, X, F>, T, P, H>
@@ -45,7 +45,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{AttemptHandle, Race, VirtualClock};
+    /// # use race_core::{AttemptHandle, Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let run = |&latency: &u64, mut attempt: AttemptHandle| {
     ///     let (headers, body) = (clock.sleep(ms(latency)), clock.sleep(ms(200)));
@@ -57,7 +57,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     /// };
     /// let race = Race::at(clock.timer()).committing(ms(50), run, [100, 20]);
     /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(20));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[inline]
     pub fn committing<D, I, R, X, F, P, H>(

@@ -2,8 +2,9 @@ use alloc::vec::Vec;
 use core::pin::Pin;
 
 use crate::{
-    EventKind, Hook,
+    Hook,
     attempts::AttemptSet,
+    observe::EventKind,
     race::{GenericRace, Placement},
     source::Source,
 };
@@ -21,7 +22,7 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let connect = |address: &String| {
     ///     let latency = clock.sleep(ms(address.len() as u64));

@@ -3,7 +3,7 @@
 use core::{pin::Pin, task::Context};
 
 use super::{Schedule, timeouts::Expiries};
-use crate::{Hook, Policy, Refusal, Timer, attempts::AttemptSet, source::Source};
+use crate::{Hook, Policy, Timer, attempts::AttemptSet, observe::Refusal, source::Source};
 
 impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Whether as many attempts are running as allowed.

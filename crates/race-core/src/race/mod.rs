@@ -128,14 +128,14 @@ pin_project! {
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Race, VirtualClock};
+/// use race_core::{Race, test::VirtualClock};
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
 /// let race = Race::at(clock.timer()).of(ms(50), attempts);
 /// let won = clock.run(race.first())?.expect("there are three candidates");
 /// assert_eq!((won.index, won.elapsed), (1, ms(70)));
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 #[cfg(feature = "alloc")]
 pub type Race<S, T, P = Duration, H = ()> = GenericRace<Heap, S, T, P, H>;
@@ -159,7 +159,7 @@ pub type Race<S, T, P = Duration, H = ()> = GenericRace<Heap, S, T, P, H>;
 /// ```
 /// use core::{pin::pin, time::Duration};
 /// use race_core::InlineRace;
-/// # use race_core::VirtualClock;
+/// # use race_core::test::VirtualClock;
 ///
 /// # let clock = VirtualClock::new();
 /// # let timer = clock.timer();

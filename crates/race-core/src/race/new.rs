@@ -4,7 +4,8 @@ use futures_core::Stream;
 
 use super::{GenericRace, Placement};
 use crate::{
-    IntoPolicy, Policy, Timer,
+    Policy, Timer,
+    policy::IntoPolicy,
     source::{Args, Arrivals, IntoAttempts, Of, Repeat, Source},
 };
 
@@ -152,7 +153,7 @@ where
     /// use std::task::{Context, Poll};
     /// use race_core::source::{Source, SourceTypes};
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock, VirtualSleep};
+    /// # use race_core::{Race, test::{VirtualClock, VirtualSleep}};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     ///
     /// /// Takes the latest item first.
@@ -179,7 +180,7 @@ where
     /// let source = Latest([100, 20].map(|latency| clock.sleep(ms(latency))).into());
     /// let race = Race::at(clock.timer()).from_source(ms(50), source);
     /// assert_eq!(clock.run(race.first())?.map(|won| won.elapsed), Some(ms(20)));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[inline]
     pub fn from_source<D>(policy: D, source: S) -> Self

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use super::{GenericRace, Placement, Schedule};
 use crate::{
-    Backoff, CatchUp, Hook, OnFailure, Policy, RaceState, Timer,
-    policy::{Gate, Permit, WithBackoff},
+    Backoff, CatchUp, Hook, OnFailure, Policy, Timer,
+    policy::{Gate, Permit, RaceState, WithBackoff},
     source::Source,
 };
 
@@ -17,7 +17,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let fetch = |&page: &u64| clock.sleep(ms(page));
     /// let mut pages = Race::at(clock.timer()).new(ms(0), fetch, 1..=100).max_in_flight(8);
@@ -39,13 +39,13 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Backoff, Race, VirtualClock};
+    /// # use race_core::{Backoff, Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let ask = |_| async { Err::<(), _>("busy") };
     /// let retries = Race::at(clock.timer()).from_fn(Backoff::new(ms(10)), ask).max_attempts(3);
     /// let error = clock.run(retries.first_ok())?.unwrap_err();
     /// assert_eq!(error.failed().len(), 3);
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn max_attempts(mut self, max: usize) -> Self {
@@ -59,7 +59,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{CatchUp, Race, VirtualClock};
+    /// # use race_core::{CatchUp, Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [5, 6, 7].map(|latency| clock.sleep(ms(latency)));
     /// let mut race = Race::at(clock.timer()).of(ms(10), attempts).catch_up(CatchUp::Burst);
@@ -85,7 +85,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{OnFailure, Race, VirtualClock};
+    /// # use race_core::{OnFailure, Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [Err("refused"), Ok(7)].map(|answer| async move { answer });
     /// let race = Race::at(clock.timer()).of(ms(50), attempts).on_failure(OnFailure::Wait);
@@ -108,7 +108,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Backoff, Race, VirtualClock};
+    /// # use race_core::{Backoff, Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [Err("refused"), Ok(7)].map(|answer| async move { answer });
     /// let race = Race::at(clock.timer()).of(ms(500), attempts).backoff(Backoff::new(ms(20)));
@@ -127,7 +127,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [Err("refused"), Ok(7)].map(|answer| async move { answer });
     /// let race = Race::at(clock.timer()).of(ms(250), attempts).min_gap(ms(10));
@@ -149,7 +149,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Failure, Race, VirtualClock};
+    /// # use race_core::{Failure, Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [clock.sleep(ms(700)), clock.sleep(ms(900))].map(|sleep| async {
     /// #     sleep.await;
@@ -158,7 +158,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// let race = Race::at(clock.timer()).of(ms(50), attempts).attempt_timeout(ms(200));
     /// let error = clock.run(race.first_ok())?.unwrap_err();
     /// assert_eq!(error.to_string(), "all 2 attempts failed: #0: timed out after 200ms; #1: timed out after 200ms");
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
@@ -175,18 +175,18 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// With nothing running, the race ends at once if delay, pause, minimum gap, pushback or a gate
     /// allow no start before the deadline. All attempts have failed then, and the error says
-    /// [`Refusal::Deadline`](crate::Refusal::Deadline). It does not wait for a source whose
-    /// candidates could not start in time, either.
+    /// [`Refusal::Deadline`](crate::observe::Refusal::Deadline). It does not wait for a source
+    /// whose candidates could not start in time, either.
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [clock.sleep(ms(700)), clock.sleep(ms(900))];
     /// let race = Race::at(clock.timer()).of(ms(50), attempts).deadline(ms(300));
     /// assert_eq!(clock.run(race.first())?, None);
     /// assert_eq!(clock.elapsed(), ms(300));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
@@ -201,14 +201,14 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
     /// # let server_is_healthy = || false;
     /// let race = Race::at(clock.timer()).of(ms(50), attempts)
     ///     .gate(|race| race.failed < 3 && server_is_healthy());
     /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(0));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn gate<G, R>(self, gate: G) -> GenericRace<K, S, T, P, (H, Gate<G, R>)>
@@ -240,7 +240,10 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
 #[cfg(feature = "alloc")]
 mod shared {
     use super::*;
-    use crate::{Clock, Event, IntoBudget, Observed, Observer, observe::OnEvent};
+    use crate::{
+        observe::{Clock, Event, Observed, Observer, OnEvent},
+        policy::IntoBudget,
+    };
 
     impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T, P, H> {
         /// Charges hedges to a [`Budget`](crate::Budget) that many races share: a `&Budget`, an
@@ -251,14 +254,14 @@ mod shared {
         ///
         /// ```
         /// # use std::time::Duration;
-        /// # use race_core::{Budget, Race, VirtualClock};
+        /// # use race_core::{Budget, Race, test::VirtualClock};
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// let budget = Budget::percent(5).reserve(10);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
         /// let race = Race::at(clock.timer()).of(ms(50), attempts).budget(&budget);
         /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(1));
         /// assert_eq!(budget.balance(), 9);
-        /// # Ok::<(), race_core::Deadlock>(())
+        /// # Ok::<(), race_core::test::Deadlock>(())
         /// ```
         #[must_use]
         pub fn budget<B: IntoBudget>(self, budget: B) -> GenericRace<K, S, T, P, (H, B::Hook)> {
@@ -273,14 +276,14 @@ mod shared {
         ///
         /// ```
         /// # use std::time::Duration;
-        /// # use race_core::{Counters, Race, VirtualClock};
+        /// # use race_core::{Race, observe::Counters, test::VirtualClock};
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
         /// let counters = Counters::new();
         /// let race = Race::at(clock.timer()).of(ms(50), attempts).observer(&counters);
         /// clock.run(race.first())?;
         /// assert_eq!(counters.counts().cancelled, 1);
-        /// # Ok::<(), race_core::Deadlock>(())
+        /// # Ok::<(), race_core::test::Deadlock>(())
         /// ```
         #[must_use]
         pub fn observer<O>(self, observer: O) -> GenericRace<K, S, T, P, (H, Observed<O, T>)>
@@ -296,7 +299,7 @@ mod shared {
         ///
         /// ```
         /// # use std::time::Duration;
-        /// # use race_core::{Counters, Race, VirtualClock};
+        /// # use race_core::{Race, observe::Counters, test::VirtualClock};
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
         /// let counters = Counters::new();
@@ -304,7 +307,7 @@ mod shared {
         ///     .observer_with(clock.clone(), &counters);
         /// clock.run(race.first())?;
         /// assert_eq!(counters.counts().wasted, ms(60));
-        /// # Ok::<(), race_core::Deadlock>(())
+        /// # Ok::<(), race_core::test::Deadlock>(())
         /// ```
         #[must_use]
         pub fn observer_with<O, C>(
@@ -326,7 +329,7 @@ mod shared {
         ///
         /// ```
         /// # use std::time::Duration;
-        /// # use race_core::{EventKind, Race, VirtualClock};
+        /// # use race_core::{Race, observe::EventKind, test::VirtualClock};
         /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
         /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
         /// let mut starts = 0;
@@ -337,7 +340,7 @@ mod shared {
         /// });
         /// clock.run(race.first())?;
         /// assert_eq!(starts, 2);
-        /// # Ok::<(), race_core::Deadlock>(())
+        /// # Ok::<(), race_core::test::Deadlock>(())
         /// ```
         #[expect(
             clippy::type_complexity,

@@ -70,14 +70,14 @@ impl Placement for Heap {
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{GenericRace, OneWaker, VirtualClock};
+/// use race_core::{GenericRace, placement::OneWaker, test::VirtualClock};
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
 /// let race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(ms(50), attempts);
 /// let won = clock.run(race.first())?.expect("there are three candidates");
 /// assert_eq!((won.index, won.elapsed), (1, ms(70)));
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 #[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,9 @@ use super::{
     schedule::read,
     timeouts::{Expired, Expiries},
 };
-use crate::{Hook, Moment, Policy, Refusal, Timer, attempts::AttemptSet, source::Source, stagger};
+use crate::{
+    Hook, Moment, Policy, Timer, attempts::AttemptSet, observe::Refusal, source::Source, stagger,
+};
 
 /// The number of attempts that one poll may start before it yields to its executor.
 const STARTS_PER_POLL: usize = 32;

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use super::{GenericRace, Placement, RaceAt, Schedule};
 use crate::{
-    Hook, IntoPolicy, Permit, Policy, RaceState, Timer,
+    Hook, Policy, Timer,
     outcome::{OkWins, OkWinsBy, Retrying, Verdict},
-    policy::Gate,
+    policy::{Gate, IntoPolicy, Permit, RaceState},
     race::Expiries,
     source::Contexts,
 };
@@ -74,7 +74,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Backoff, Race, VirtualClock};
+    /// # use race_core::{Backoff, Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let mut log = vec![];
     /// let retry = Race::at(clock.timer()).retry_with(Backoff::new(ms(10)), &mut log, async |log| {
@@ -85,7 +85,7 @@ impl<K: Placement, T: Timer + Unpin> RaceAt<K, T> {
     /// let (_log, result) = clock.run(retry.max_attempts(5).first_ok())?;
     /// assert_eq!(result.unwrap().output, "done");
     /// assert_eq!(log, [ms(0), ms(10), ms(30)]);
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[expect(clippy::type_complexity, reason = "the parts of a race")]
     #[inline]
@@ -194,7 +194,10 @@ impl<A> Retry<A> {
 #[cfg(feature = "alloc")]
 mod shared {
     use super::*;
-    use crate::{Clock, Event, IntoBudget, Observed, Observer, observe::OnEvent};
+    use crate::{
+        observe::{Clock, Event, Observed, Observer, OnEvent},
+        policy::IntoBudget,
+    };
 
     #[expect(clippy::type_complexity, reason = "the parts of a race")]
     impl<K, C, R, F, T, P, H> Retry<GenericRace<K, Contexts<C, R, F>, T, P, H>>

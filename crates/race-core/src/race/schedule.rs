@@ -5,7 +5,8 @@ use super::{
     timeouts::{Expiries, Timeouts},
 };
 use crate::{
-    Hook, Moment, Policy, Refusal, Stagger, Timer,
+    Hook, Moment, Policy, Stagger, Timer,
+    observe::Refusal,
     source::{Source, SourceTypes},
 };
 
@@ -223,7 +224,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
 
     /// Tells the observers how an attempt ended.
     #[inline]
-    pub(crate) fn note_ended(&mut self, index: usize, kind: crate::EventKind) {
+    pub(crate) fn note_ended(&mut self, index: usize, kind: crate::observe::EventKind) {
         self.end_handle(index);
         self.hooks.ended(index, kind);
     }

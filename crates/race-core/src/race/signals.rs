@@ -68,7 +68,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
                 return;
             };
             self.timeouts.finished(index);
-            self.note_ended(index, crate::EventKind::Cancelled);
+            self.note_ended(index, crate::observe::EventKind::Cancelled);
         }
     }
 
@@ -89,7 +89,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         let handles = self.supply.source.handles();
         let claimed = handles.is_none_or(|handles| handles.claim(index));
         if !claimed {
-            self.note_ended(index, crate::EventKind::Cancelled);
+            self.note_ended(index, crate::observe::EventKind::Cancelled);
         }
         claimed
     }

@@ -12,13 +12,13 @@ where
     S: Source,
     P: Policy,
 {
-    /// Polls and drops each attempt in the span `attempt` that a [`Traced`](crate::Traced) opens
-    /// for it, so that the spans and events of the attempt are its children. Without a `Traced` as
-    /// an observer it changes nothing.
+    /// Polls and drops each attempt in the span `attempt` that a
+    /// [`Traced`](crate::observe::Traced) opens for it, so that the spans and events of the attempt
+    /// are its children. Without a `Traced` as an observer it changes nothing.
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, Traced, VirtualClock};
+    /// # use race_core::{Race, observe::Traced, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = ["one", "two"].map(|server| async move {
     ///     tracing::info!(server, "connecting"); // in race:attempt

@@ -10,7 +10,7 @@ use futures_core::{FusedStream, Stream};
 use super::{GenericRace, Inline, Placement, Schedule, Step, timeouts::Expiries};
 #[cfg(feature = "alloc")]
 use super::{Heap, OneWaker};
-use crate::{EventKind, Hook, Policy, Timer, attempts::AttemptSet, source::Source};
+use crate::{Hook, Policy, Timer, attempts::AttemptSet, observe::EventKind, source::Source};
 
 /// The number of attempts that time out, and of candidates that are taken back, in one poll before
 /// it yields to its executor.
@@ -105,13 +105,13 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [20, 100].map(|latency| clock.sleep(ms(latency)));
     /// let mut race = Race::at(clock.timer()).of(ms(0), attempts);
     /// clock.run(race.next())?;
     /// assert_eq!(race.len(), 1);
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
@@ -122,11 +122,11 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let race = Race::at(clock.timer()).of(ms(0), [clock.sleep(ms(20))]);
     /// assert!(race.is_empty());
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -150,7 +150,7 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{Race, VirtualClock};
+    /// # use race_core::{Race, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// # clock.run(async {
     /// let ask = |&latency: &u64| clock.sleep(ms(latency));
@@ -185,12 +185,12 @@ where
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use race_core::{GenericRace, OneWaker, VirtualClock};
+    /// # use race_core::{GenericRace, placement::OneWaker, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [20, 10].map(|latency| clock.sleep(ms(latency)));
     /// let mut race = GenericRace::<OneWaker, _, _>::at(clock.timer()).of(ms(0), attempts);
     /// assert_eq!(clock.run(race.next())?, Some((1, ())));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[expect(
         clippy::should_implement_trait,
@@ -216,12 +216,12 @@ where
     ///
     /// ```
     /// # use std::{pin::pin, time::Duration};
-    /// # use race_core::{InlineRace, VirtualClock};
+    /// # use race_core::{InlineRace, test::VirtualClock};
     /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
     /// let attempts = [20, 10].map(|latency| clock.sleep(ms(latency)));
     /// let mut race = pin!(InlineRace::<2, _, _>::at(clock.timer()).of(ms(0), attempts));
     /// assert_eq!(clock.run(race.as_mut().next())?, Some((1, ())));
-    /// # Ok::<(), race_core::Deadlock>(())
+    /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     pub fn next(self: Pin<&mut Self>) -> NextAttempt<'_, Self> {
         NextAttempt::new(self)

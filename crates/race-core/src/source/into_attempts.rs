@@ -12,7 +12,7 @@ use super::Either;
 #[cfg_attr(all(feature = "alloc", feature = "test-util"), doc = "```")]
 #[cfg_attr(not(all(feature = "alloc", feature = "test-util")), doc = "```ignore")]
 /// # use std::time::Duration;
-/// # use race_core::{Race, VirtualClock};
+/// # use race_core::{Race, test::VirtualClock};
 /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let cached = async { Some("from the cache") };
 /// let fetched = async {
@@ -22,7 +22,7 @@ use super::Either;
 /// let attempts = (async { cached.await.map(String::from) }, async { Some(fetched.await) });
 /// let won = clock.run(Race::at(clock.timer()).of(ms(50), attempts).first())?;
 /// assert_eq!(won.and_then(|won| won.output), Some("from the cache".into()));
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a race cannot be made of `{Self}`",

@@ -1,4 +1,4 @@
-use crate::{Cause, Moment};
+use crate::{Moment, observe::Cause};
 
 /// What makes the next attempt due beside its delay: a failure, or that no attempt is running.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
 use super::{CatchUp, Next, OnFailure, call::Call, excuse::Excuse};
-use crate::{Cause, Moment, Policy, time::saturating_nanos};
+use crate::{Moment, Policy, observe::Cause, time::saturating_nanos};
 
 /// Nanoseconds of a delay that never passes.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -18,7 +18,7 @@ pub(super) type MakeUp = fn(CatchUp, Moment, u64, Moment) -> Moment;
 ///
 /// ```
 /// use core::time::Duration;
-/// use race_core::{Moment, Next, Stagger};
+/// use race_core::{Moment, Stagger, stagger::Next};
 ///
 /// let at = |millis| Moment::from(Duration::from_millis(millis));
 /// let mut stagger = Stagger::new(Duration::from_millis(50));

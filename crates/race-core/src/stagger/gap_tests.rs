@@ -3,7 +3,7 @@
 use core::{cell::Cell, time::Duration};
 
 use super::{Next, OnFailure, Stagger};
-use crate::{Cause, Moment, Policy};
+use crate::{Moment, Policy, observe::Cause};
 
 fn at(millis: u64) -> Moment {
     Moment::from(Duration::from_millis(millis))

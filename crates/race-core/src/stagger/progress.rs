@@ -26,7 +26,7 @@ impl<P: Policy> Stagger<P> {
     ///
     /// Starts that a failure causes, or that nothing is running, are not suspended. While
     /// [`next`](Self::next) finds nothing else, it returns
-    /// [`Next::OnFailure`](crate::Next::OnFailure).
+    /// [`Next::OnFailure`](crate::stagger::Next::OnFailure).
     pub fn set_suspended(&mut self, suspended: bool) {
         if self.suspended && !suspended {
             self.excuse.hold();

@@ -3,7 +3,7 @@ extern crate std;
 use core::time::Duration;
 
 use super::*;
-use crate::{Backoff, Cause, Steps, WithBackoff};
+use crate::{Backoff, Steps, observe::Cause, policy::WithBackoff};
 
 fn at(millis: u64) -> Moment {
     Moment::from_nanos(millis * 1_000_000)

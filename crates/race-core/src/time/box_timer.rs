@@ -15,7 +15,7 @@ use super::{Moment, Timer};
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{BoxTimer, Race, VirtualClock};
+/// use race_core::{BoxTimer, Race, test::VirtualClock};
 ///
 /// struct Client {
 ///     timer: BoxTimer,
@@ -26,7 +26,7 @@ use super::{Moment, Timer};
 /// let attempts = [100, 20].map(|latency| clock.sleep(ms(latency)));
 /// let race = Race::at(client.timer.clone()).of(ms(50), attempts);
 /// assert_eq!(clock.run(race.first())?.map(|won| won.elapsed), Some(ms(70)));
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 pub struct BoxTimer(Pin<Box<dyn CloneTimer>>);
 

@@ -25,12 +25,12 @@
 //!
 #![cfg_attr(feature = "test-util", doc = "```")]
 #![cfg_attr(not(feature = "test-util"), doc = "```ignore")]
-//! use race_core::{VirtualClock, conformance};
+//! use race_core::test::{VirtualClock, conformance};
 //!
 //! let clock = VirtualClock::new();
 //! clock.run(conformance::timer(|| clock.timer()))?;
 //! clock.run(conformance::clones(|| clock.timer()))?;
-//! # Ok::<(), race_core::Deadlock>(())
+//! # Ok::<(), race_core::test::Deadlock>(())
 //! ```
 
 mod clones;

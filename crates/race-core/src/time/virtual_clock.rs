@@ -17,7 +17,7 @@ use crate::{Moment, Timer};
 ///
 /// ```
 /// use core::time::Duration;
-/// use race_core::{Race, VirtualClock};
+/// use race_core::{Race, test::VirtualClock};
 ///
 /// let clock = VirtualClock::new();
 /// let attempts = [100, 20, 80].map(|millis| clock.sleep(Duration::from_millis(millis)));

@@ -1,7 +1,7 @@
 //! `EmbassyTimer` fulfils the contract of `Timer`, on the mock driver.
 
 use embassy_time::Timer;
-use race_core::conformance;
+use race_core::test::conformance;
 use race_embassy::EmbassyTimer;
 
 use crate::executor::run;

@@ -3,7 +3,7 @@
 use std::{mem::discriminant, sync::Arc};
 
 use object_store::{Error, GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _};
-use race_core::{Counters, OnFailure, Verdict};
+use race_core::{OnFailure, Verdict, observe::Counters};
 use race_object_store::classify;
 
 use crate::slow::{HANGS, Kind, Slow, TEXT, after, ms};

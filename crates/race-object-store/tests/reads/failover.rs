@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use object_store::ObjectStoreExt as _;
-use race_core::{Budget, OnFailure, Verdict, VirtualTimer};
+use race_core::{Budget, OnFailure, Verdict, test::VirtualTimer};
 use race_object_store::{AdaptiveDelays, Delays, GenericHedgedStore, classify};
 
 use crate::slow::{HANGS, Kind, Slow, TEXT, after, ms};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use object_store::{GetOptions, ObjectStore as _, ObjectStoreExt as _};
-use race_core::{Adaptive, Counters};
+use race_core::{Adaptive, observe::Counters};
 use race_object_store::{AdaptiveDelays, ReadClass, SizeClass};
 
 use crate::slow::{HANGS, Kind, Slow, after, ms};

@@ -1,7 +1,10 @@
 use std::sync::{Arc, Mutex};
 
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
-use race_core::{Adaptive, Counters, Traced};
+use race_core::{
+    Adaptive,
+    observe::{Counters, Traced},
+};
 use race_object_store::{AdaptiveDelays, ReadClass, SizeClass};
 use tracing::{Instrument as _, Span, info_span};
 use tracing_subscriber::{registry::Registry, util::SubscriberInitExt as _};

@@ -5,7 +5,7 @@
 use std::{ops::Range, sync::Arc};
 
 use object_store::{GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _};
-use race_core::{Budget, Counters};
+use race_core::{Budget, observe::Counters};
 use race_object_store::{AdaptiveDelays, ReadClass, SizeClass};
 
 use crate::slow::{Slow, TEXT, after};

@@ -15,7 +15,7 @@ use object_store::{
     ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload,
     PutResult, Result, memory::InMemory, path::Path,
 };
-use race_core::{VirtualClock, VirtualTimer};
+use race_core::test::{VirtualClock, VirtualTimer};
 use race_object_store::{Delays, GenericHedgedStore};
 
 pub(crate) const TEXT: &str = "the quick brown fox";

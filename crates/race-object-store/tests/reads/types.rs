@@ -6,7 +6,10 @@ use futures::executor::block_on;
 use object_store::{
     Error, ObjectStore, ObjectStoreExt as _, memory::InMemory, prefix::PrefixStore,
 };
-use race_core::{Clock, Counters, Timer, Traced};
+use race_core::{
+    Timer,
+    observe::{Clock, Counters, Traced},
+};
 use race_object_store::{AdaptiveDelays, GenericHedgedStore, TimeoutError, tokio::HedgedStore};
 use tokio::runtime::Handle;
 

@@ -1,7 +1,10 @@
 //! A class of reads that has not warmed up uses the delay of a larger one.
 
 use object_store::ObjectStoreExt as _;
-use race_core::{Adaptive, Cause, Event, EventKind, Moment, Observer as _};
+use race_core::{
+    Adaptive, Moment,
+    observe::{Cause, Event, EventKind, Observer as _},
+};
 use race_object_store::{
     AdaptiveDelays,
     ReadClass::{self, Get, Head, Ranges},

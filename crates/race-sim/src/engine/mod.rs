@@ -8,7 +8,7 @@ mod world;
 use std::{future::poll_fn, pin::pin, rc::Rc, task::Poll};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use race_core::{Deadlock, Timer as _};
+use race_core::{Timer as _, test::Deadlock};
 
 pub(crate) use job::{Job, Tied};
 pub(crate) use world::World;

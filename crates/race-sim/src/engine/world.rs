@@ -1,7 +1,7 @@
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use fastrand::Rng;
-use race_core::{Moment, VirtualClock};
+use race_core::{Moment, test::VirtualClock};
 
 use super::{
     events::{Event, Events},

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use race_core::{Adaptive, Counters};
+use race_core::{Adaptive, observe::Counters};
 use tower::Layer as _;
 
 use crate::server::{Server, ask, ms};
@@ -35,7 +35,7 @@ fn adaptive_delay_learns_from_the_requests() {
 fn services_are_called_and_polled_in_the_span_of_their_attempt() {
     use std::sync::Mutex;
 
-    use race_core::Traced;
+    use race_core::observe::Traced;
     use tracing::{Instrument as _, Span, info_span};
     use tracing_subscriber::{registry::Registry, util::SubscriberInitExt as _};
 
@@ -70,7 +70,7 @@ fn services_are_called_and_polled_in_the_span_of_their_attempt() {
 }
 
 /// Two requests: one is hedged and won by the hedge, one is answered in time.
-fn two_requests<O: race_core::Observer + Clone>(observer: O) {
+fn two_requests<O: race_core::observe::Observer + Clone>(observer: O) {
     let server = Server::new([(500, Ok("0")), (20, Ok("1")), (30, Ok("2"))]);
     let mut service = server
         .layer(ms(50))

@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use race_core::{VirtualClock, VirtualSleep};
+use race_core::test::{VirtualClock, VirtualSleep};
 use race_tower::HedgeError;
 use tower::{Layer as _, Service, ServiceExt as _, limit::ConcurrencyLimit};
 
@@ -144,7 +144,7 @@ fn deadline_limits_the_wait_for_readiness() {
 fn hedge_that_is_never_sent_is_neither_charged_nor_counted() {
     let server = Server::new([(100, Ok("0")); 3]);
     let budget = Arc::new(race_core::Budget::percent(0).reserve(5));
-    let counters = Arc::new(race_core::Counters::new());
+    let counters = Arc::new(race_core::observe::Counters::new());
     let layer = server
         .layer(ms(20))
         .budget(budget.clone())

@@ -1,6 +1,6 @@
 use std::task::{Context, Poll};
 
-use race_core::VirtualClock;
+use race_core::test::VirtualClock;
 use race_tower::{HedgeError, Replicas};
 use tower::Service;
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use race_core::{VirtualClock, VirtualTimer};
+use race_core::test::{VirtualClock, VirtualTimer};
 use race_tower::GenericHedgeLayer;
 use tower::{Service, ServiceExt as _};
 

@@ -3,7 +3,7 @@
 mod signs;
 mod starts;
 
-use race::{Cause, OnFailure};
+use race::{OnFailure, observe::Cause};
 
 use super::{
     End, Outcome, Place,

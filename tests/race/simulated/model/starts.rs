@@ -1,6 +1,6 @@
 //! How an attempt starts and ends.
 
-use race::{CatchUp, Cause, OnFailure, Permit};
+use race::{CatchUp, OnFailure, observe::Cause, policy::Permit};
 
 use super::{
     super::{End, plan::Failing},

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use race_core::{Moment, Next, Stagger};
+use race_core::{Moment, Stagger, stagger::Next};
 use race_wheel::{Key, Tick};
 
 use super::{CopyWith, GivenBack, Step};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Cause, Moment};
+use crate::{Moment, observe::Cause};
 
 fn event(index: usize, ran: Duration, kind: EventKind) -> Event {
     let at = Moment::ZERO;

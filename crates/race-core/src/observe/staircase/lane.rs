@@ -4,7 +4,10 @@ use alloc::{
     string::{String, ToString as _},
 };
 
-use crate::{Event, EventKind, Moment, Refusal};
+use crate::{
+    Moment,
+    observe::{Event, EventKind, Refusal},
+};
 
 /// One line of the picture: an attempt, or a candidate that has not started.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,10 @@ use lane::Lane;
 use text::plain;
 
 use super::Observer;
-use crate::{Event, EventKind, Moment};
+use crate::{
+    Moment,
+    observe::{Event, EventKind},
+};
 
 /// An observer that draws a race as text: one bar per attempt, on a common time axis.
 ///
@@ -19,7 +22,7 @@ use crate::{Event, EventKind, Moment};
 ///
 /// ```
 /// use std::{cell::RefCell, time::Duration};
-/// use race_core::{Observer, Race, Staircase, VirtualClock};
+/// use race_core::{Race, observe::{Observer, Staircase}, test::VirtualClock};
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let stairs = RefCell::new(Staircase::new().named(0, "one").named(1, "two").named(2, "three"));
@@ -34,7 +37,7 @@ use crate::{Event, EventKind, Moment};
 /// #1 two                                          ━━━━━━━━━━━━━━━━● won after 70 ms
 /// #2 three not started
 /// ");
-/// # Ok::<(), race_core::Deadlock>(())
+/// # Ok::<(), race_core::test::Deadlock>(())
 /// ```
 ///
 /// # The picture

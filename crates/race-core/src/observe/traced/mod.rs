@@ -4,7 +4,10 @@ use core::time::Duration;
 use tracing::{Level, Span, event, field::Empty, span};
 
 use super::Observer;
-use crate::{Event, EventKind, Moment, Refusal};
+use crate::{
+    Moment,
+    observe::{Event, EventKind, Refusal},
+};
 
 /// An observer that emits spans and events of the crate `tracing`.
 ///
@@ -21,7 +24,7 @@ use crate::{Event, EventKind, Moment, Refusal};
 ///
 /// - `index`: the index of the attempt, from 0;
 /// - `cause`: why the attempt started: `first`, `delay`, `failure` or `idle`; see
-///   [`Cause`](crate::Cause);
+///   [`Cause`](crate::observe::Cause);
 /// - `outcome`: the name of the last event of the attempt;
 /// - `by`: what refused the start: `max_in_flight`, `gate` or `budget`; see [`Refusal`];
 /// - `elapsed_ms`: the time since the first attempt started; in the span `race`, until its latest
@@ -50,7 +53,7 @@ use crate::{Event, EventKind, Moment, Refusal};
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Race, Traced, VirtualClock};
+/// use race_core::{Race, observe::Traced, test::VirtualClock};
 ///
 /// let clock = VirtualClock::new();
 /// let attempts = [async { Ok::<_, std::io::Error>(7) }];

@@ -19,7 +19,10 @@ use tracing_subscriber::{
 };
 
 use super::Traced;
-use crate::{Cause, Event, EventKind, Moment, Observer as _, Refusal};
+use crate::{
+    Moment,
+    observe::{Cause, Event, EventKind, Observer as _, Refusal},
+};
 
 /// A layer that records what it receives, with the names of the enclosing spans.
 #[derive(Clone, Default)]
@@ -229,7 +232,7 @@ fn next_race_closes_the_span_of_the_previous_one() {
 #[cfg(feature = "test-util")]
 #[test]
 fn dropping_the_race_closes_its_spans() {
-    use crate::{Race, VirtualClock};
+    use crate::{Race, test::VirtualClock};
 
     let told = Told::default();
     let _subscribed = Registry::default().with(told.clone()).set_default();

@@ -2,7 +2,11 @@ use alloc::sync::Arc;
 use core::{fmt, ops::Deref, time::Duration};
 
 use super::{Adaptive, plan::Plan, watch::Watch};
-use crate::{Budget, Cause, Charge, Clock, IntoPolicy, Observed, Observer, Policy, Timer};
+use crate::{
+    Budget, Policy, Timer,
+    observe::{Cause, Clock, Observed, Observer},
+    policy::{Charge, IntoPolicy},
+};
 
 /// A shared [`Adaptive`]: `&Adaptive` or `Arc<Adaptive>`.
 pub trait SharedAdaptive: Deref<Target = Adaptive> + Observer + Clone {}
@@ -108,7 +112,7 @@ where
 #[cfg(all(test, feature = "test-util"))]
 mod tests {
     use super::*;
-    use crate::{Counters, Race, VirtualClock};
+    use crate::{Race, observe::Counters, test::VirtualClock};
 
     #[test]
     fn shared_values_are_taken_by_reference_and_in_an_arc() {

@@ -28,7 +28,7 @@ use core::{
 };
 
 use super::Budget;
-use crate::{Cause, Clock, Event, EventKind, Observer};
+use crate::observe::{Cause, Clock, Event, EventKind, Observer};
 use percentile::Learner;
 use rule::{AtomicRule, Rule, Share};
 use samples::{Sample, Samples, Weights};
@@ -49,7 +49,7 @@ pub use percentile::Percentile;
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_core::{Adaptive, Race, VirtualClock};
+/// use race_core::{Adaptive, Race, test::VirtualClock};
 ///
 /// let adaptive = Adaptive::extra_load(5.0).ceiling(Duration::from_secs(1));
 ///

@@ -1,7 +1,7 @@
 use std::{thread, vec::Vec};
 
 use super::*;
-use crate::{Cause, Moment};
+use crate::{Moment, observe::Cause};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -127,7 +127,7 @@ fn delay_is_the_longest_time_if_all_were_cancelled() {
 #[test]
 fn failed_started_and_refused_events_are_no_samples() {
     let adaptive = Adaptive::quantile(0.9).warm_up(1);
-    let suppressed = EventKind::Refused(crate::Refusal::Budget);
+    let suppressed = EventKind::Refused(crate::observe::Refusal::Budget);
     for kind in [EventKind::Failed, EventKind::Started, suppressed] {
         tell(&adaptive, kind, ms(10));
     }

@@ -1,7 +1,10 @@
 use core::{fmt, time::Duration};
 
 use super::{attach::SharedAdaptive, plan::Plan, samples::Sample};
-use crate::{Event, EventKind, Moment, Observer};
+use crate::{
+    Moment,
+    observe::{Event, EventKind, Observer},
+};
 
 /// Records the attempts of one race in an [`Adaptive`](super::Adaptive), and how long the race takes
 /// if something was drawn for it.

@@ -2,7 +2,11 @@ use alloc::vec::Vec;
 use core::{fmt, ops::Deref};
 
 use super::{ATTEMPT, Budget, in_flight::InFlight};
-use crate::{Cause, EventKind, Hook, RaceState};
+use crate::{
+    Hook,
+    observe::{Cause, EventKind},
+    policy::RaceState,
+};
 
 /// A budget attached to a race, as `Race::budget` makes it.
 pub struct Charge<B: Deref<Target = Budget>> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Backoff, Policy as _};
 #[cfg(feature = "std")]
-use crate::{Cause, GrowingDelay};
+use crate::{GrowingDelay, observe::Cause};
 
 fn millis(backoff: Backoff) -> [u128; 6] {
     let mut backoff = backoff;

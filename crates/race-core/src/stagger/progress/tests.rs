@@ -1,6 +1,8 @@
 use core::time::Duration;
 
-use crate::{Backoff, CatchUp, Cause, Moment, Next, Stagger, WithBackoff};
+use crate::{
+    Backoff, CatchUp, Moment, Stagger, observe::Cause, policy::WithBackoff, stagger::Next,
+};
 
 fn at(millis: u64) -> Moment {
     Moment::from_nanos(millis * 1_000_000)

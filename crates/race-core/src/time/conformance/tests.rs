@@ -6,7 +6,10 @@ use core::{
 };
 
 use super::clones;
-use crate::{Moment, Timer, VirtualClock, VirtualTimer};
+use crate::{
+    Moment, Timer,
+    test::{VirtualClock, VirtualTimer},
+};
 
 /// A broken timer, whose clones share one alarm.
 #[derive(Clone)]

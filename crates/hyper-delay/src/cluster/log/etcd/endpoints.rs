@@ -9,7 +9,7 @@ use std::{
 };
 
 use hyper_delay_etcd::Client;
-use race_core::{Budget, GenericRaceError, Verdict};
+use race_core::{Budget, Verdict, outcome::GenericRaceError};
 use race_tokio::Race;
 
 use super::{

@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::*;
-use crate::{Cause, Event, EventKind, Observer as _, Refusal};
+use crate::observe::{Cause, Event, EventKind, Observer as _, Refusal};
 
 const STALLED: &str = "http://127.0.0.1:40401/file";
 

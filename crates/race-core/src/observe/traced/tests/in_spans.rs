@@ -8,7 +8,7 @@ use tracing_subscriber::{
 };
 
 use super::Told;
-use crate::{Race, Traced, VirtualClock};
+use crate::{Race, observe::Traced, test::VirtualClock};
 
 const DELAY: Duration = Duration::from_millis(50);
 

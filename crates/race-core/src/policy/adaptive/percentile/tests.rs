@@ -2,7 +2,9 @@ use fastrand::Rng;
 
 use super::*;
 use crate::{
-    Budget, Cause, Event, EventKind, Moment, Observer as _, Refusal, policy::adaptive::Sample,
+    Budget, Moment,
+    observe::{Cause, Event, EventKind, Observer as _, Refusal},
+    policy::adaptive::Sample,
 };
 
 fn tell(mut adaptive: &Adaptive, (index, cause): (usize, Cause), kind: EventKind, ran: Duration) {

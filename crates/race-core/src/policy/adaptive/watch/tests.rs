@@ -1,7 +1,10 @@
 use std::{cell::Cell, sync::atomic::Ordering, vec::Vec};
 
 use super::*;
-use crate::{Adaptive, Race, VirtualClock, VirtualSleep};
+use crate::{
+    Adaptive, Race,
+    test::{VirtualClock, VirtualSleep},
+};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
