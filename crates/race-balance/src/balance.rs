@@ -25,7 +25,7 @@ use crate::{
 ///
 /// | option | default |
 /// | --- | --- |
-/// | [`choices`](Self::choices) | 8 random endpoints, so all if there are no more |
+/// | [`choices`](Self::choices) | 8; a balance of at most 8 endpoints compares all of them |
 /// | [`decay`](Self::decay) | 10 s |
 /// | [`failure_penalty`](Self::failure_penalty) | 1 s |
 /// | [`ejection`](Self::ejection) | after 5 failures in a row, for 30 s, at most 300 s |
@@ -131,7 +131,7 @@ impl<E, C: Clock> Balance<E, C> {
     /// Sets the latency that a failed attempt counts as, if it took less, so that an endpoint that
     /// fails at once does not look fast. See [`Lease::try_run`](crate::Lease::try_run).
     ///
-    /// A failure counts for one [`decay`](Self::decay), and the latency as before afterwards. If all
+    /// A failure counts for one [`decay`](Self::decay). After that the learnt latency applies again. If all
     /// endpoints fail now and then, choose a penalty of a few times the usual latency: with a much
     /// longer one, slow and fast endpoints look alike. An endpoint that keeps failing is
     /// [ejected](Self::ejection).
@@ -149,16 +149,16 @@ impl<E, C: Clock> Balance<E, C> {
     /// may start. An outcome of an attempt that began before the ejection is ignored.
     ///
     /// At most half of the endpoints are ejected, rounded down, and so never the only one. If more
-    /// fail, all are used: the cause is likely to be elsewhere. A race goes to an ejected endpoint
-    /// only if none is in rotation: it rather goes to one again where an earlier attempt went.
+    /// fail, all are used, without trials: the cause is likely to be elsewhere. A race goes to an ejected endpoint
+    /// only if none is in rotation: until then it uses that of an earlier attempt again.
     #[must_use]
     pub fn ejection(mut self, ejection: Ejection) -> Self {
         self.settings.ejection = ejection;
         self
     }
 
-    /// Sets how many random endpoints are compared for an attempt. Default: 8, so all if there are
-    /// no more. 0 means 1.
+    /// Sets how many random endpoints are compared for an attempt. Default: 8; a balance of at most
+    /// 8 endpoints compares all of them. 0 means 1.
     ///
     /// With two choices of three endpoints, a slow one gets a request each time that it is drawn
     /// with one that is down, although the fast one is idle. Equal costs are decided at random, and
@@ -290,7 +290,8 @@ impl<E, C: Clock> Balance<E, C> {
             returns.map(|it| it.map(|until| until.since(now)))
         };
         match (returns().flatten().min(), returns().all(|it| it.is_some())) {
-            // The attempt did not say so to its endpoint.
+            // The endpoint was replaced, or its pause is over, or the attempt did not run at one.
+            (None, _) if endpoints.len() > 1 => Verdict::Retryable,
             (None, _) => verdict,
             (Some(_), false) => Verdict::Retryable,
             (Some(shortest), true) => Verdict::NotBefore(shortest),

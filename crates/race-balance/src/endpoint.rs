@@ -133,8 +133,21 @@ impl<E> Place<E> {
         }
     }
 
+    /// Returns a place while all endpoints are used, where no attempt is a trial.
+    pub(crate) fn without_trial(endpoint: &Arc<Endpoint<E>>) -> Self {
+        Self {
+            endpoint: endpoint.clone(),
+            is_trial: false,
+        }
+    }
+
     pub(crate) fn endpoint(&self) -> &Arc<Endpoint<E>> {
         &self.endpoint
+    }
+
+    /// Returns whether the attempt is the trial of an endpoint that was ejected.
+    pub(crate) fn is_trial(&self) -> bool {
+        self.is_trial
     }
 }
 

@@ -110,15 +110,22 @@ impl Health {
         self.ejected_until.take().is_some()
     }
 
-    /// Records that an attempt that began at this revision has failed.
-    pub(crate) fn failed(&mut self, began: Revision, now: Moment, ejection: &Ejection) {
+    /// Records that an attempt that began at this revision has failed. Only a trial makes another
+    /// ejection follow: while all endpoints are used, failures say nothing about this one.
+    pub(crate) fn failed(
+        &mut self,
+        began: Revision,
+        is_trial: bool,
+        now: Moment,
+        ejection: &Ejection,
+    ) {
         if began.ejections != self.revision.ejections {
             return;
         }
         self.failures = self.failures.saturating_add(1);
         let is_due = match self.ejected_until {
             None => ejection.is_due(self.failures),
-            Some(until) => now >= until,
+            Some(until) => is_trial && now >= until,
         };
         if is_due {
             self.ejections = self.ejections.saturating_add(1);

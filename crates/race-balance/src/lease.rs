@@ -81,7 +81,7 @@ impl<E, C: Clock> Lease<E, C> {
     /// | --- | --- |
     /// | [`Accept`](Verdict::Accept), [`Fatal`](Verdict::Fatal) | is well, as with an `Ok` |
     /// | [`Retryable`](Verdict::Retryable), [`NoMoreStarts`](Verdict::NoMoreStarts) | has failed |
-    /// | [`NotBefore(t)`](Verdict::NotBefore) | gets no attempts for `t`, or until one that began later succeeds; it has not failed |
+    /// | [`NotBefore(t)`](Verdict::NotBefore) | gets no attempts for `t`, or until one that began later succeeds; it has not failed, and its time counts as that of a cancelled attempt |
     ///
     /// Give the race the same function by [`Balance::judge`](crate::Balance::judge).
     pub fn try_run_by<F, T, X, J>(self, classify: J, attempt: F) -> Leased<F, E, C, ErrBy<J>>
@@ -121,6 +121,7 @@ impl<E, C: Clock> Lease<E, C> {
             Verdict::Accept | Verdict::Fatal => outcome.succeeded(learnt),
             Verdict::NotBefore(time) => {
                 learnt.health.push_back(outcome.now, time);
+                // The refusal took no work, so its time is only a lower bound of the latency.
                 outcome.cancelled(learnt);
             }
             _ => outcome.failed(learnt),
@@ -131,6 +132,7 @@ impl<E, C: Clock> Lease<E, C> {
         let now = self.clock.read();
         let outcome = Outcome {
             revision: self.revision,
+            is_trial: self.place.is_trial(),
             began: self.began,
             now,
             settings: &self.settings,
@@ -143,6 +145,7 @@ impl<E, C: Clock> Lease<E, C> {
 /// The end of an attempt.
 struct Outcome<'a> {
     revision: Revision,
+    is_trial: bool,
     began: Moment,
     now: Moment,
     settings: &'a Settings,
@@ -158,8 +161,10 @@ impl Outcome<'_> {
     }
 
     fn failed(&self, learnt: &mut Learnt) {
-        let ejection = &self.settings.ejection;
-        learnt.health.failed(self.revision, self.now, ejection);
+        let (revision, ejection) = (self.revision, &self.settings.ejection);
+        learnt
+            .health
+            .failed(revision, self.is_trial, self.now, ejection);
         let took = self.now.since(self.began);
         let counted = took.max(self.settings.failure_penalty);
         let decay = self.settings.decay;
@@ -211,7 +216,11 @@ impl<F: Future, E, C: Clock, J: Classify<F::Output>> Future for Leased<F, E, C, 
                 lease.is_polled = false;
                 *this.lease = Some(lease);
             }
-            Poll::Ready(output) => lease.judged(this.classify.classify(output)),
+            Poll::Ready(output) => {
+                lease.is_polled = false; // a panic of `classify` is no failure of the endpoint
+                let verdict = this.classify.classify(output);
+                lease.judged(verdict);
+            }
         }
         polled
     }

@@ -40,7 +40,7 @@
 //! counts as the lowest: an endpoint that was slow is tried again, and is not mistaken for the
 //! fastest.
 //!
-//! # Which endpoint not
+//! # Endpoints that are skipped
 //!
 //! A failure counts as a longer latency for one [`decay`](Balance::decay). After some failures in a
 //! row the endpoint is ejected ([`Balance::ejection`]). An attempt goes, of those that are left by
@@ -53,8 +53,8 @@
 //! 5. an ejected one;
 //! 6. the one whose pause ends first.
 //!
-//! So a hedge rather goes where the first attempt went than to an ejected endpoint: that fails as
-//! likely as it did, and a slow request is often fast when it is repeated.
+//! So a hedge goes where the first attempt went before it goes to an ejected endpoint. An ejected
+//! endpoint is likely to fail again, and a slow request is often fast when it is repeated.
 //!
 //! Servers need not help. Where they report their queues, there are better rules: C3 (L. Suresh et
 //! al., NSDI 2015) and Prequal (B. Wydrowski et al., NSDI 2024).

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Endpoints in order of preference, drawn one by one: those of one tier before those of the next.
-/// Drawing all of them takes a time in proportion to their number.
+/// Drawing all of them takes a time in proportion to their number times `choices`.
 #[derive(Debug)]
 pub(crate) struct Order<'a, E> {
     endpoints: &'a [Arc<Endpoint<E>>],
@@ -119,7 +119,10 @@ impl<'a, E> Order<'a, E> {
                 false => self.draw(tier),
             };
             let endpoint = &self.endpoints[position];
-            if tier >= Tier::Ejected as usize || self.is_suspended {
+            if self.is_suspended {
+                return Some((position, Place::without_trial(endpoint)));
+            }
+            if tier >= Tier::Ejected as usize {
                 return Some((position, Place::at(endpoint, self.now)));
             }
             match Place::in_rotation(endpoint, self.now) {

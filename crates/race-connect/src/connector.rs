@@ -82,7 +82,7 @@ impl<N, R, D> GenericConnector<N, R, D> {
     }
 
     /// Makes each attempt with this [`Dial`], such as a closure that connects through a proxy. An
-    /// error is a failure of the attempt, and the race goes on with the next address. It replaces
+    /// error is a failure of the attempt, and the race continues with the next address. It replaces
     /// the sockets of the runtime together with their hook.
     ///
     /// The addresses are still those that the resolver gives. To let a proxy resolve names, connect

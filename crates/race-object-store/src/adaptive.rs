@@ -12,7 +12,8 @@ use crate::{ClassDelay, Delays, ReadClass};
 ///
 /// Few reads are of a rare class. Until it has warmed up, the second attempt of its reads starts after
 /// the delay of the nearest larger class of the same operation that has warmed up, if there is one,
-/// and else after its [`initial`](Adaptive::initial) delay. A smaller class, which may be much faster,
+/// and else after its [`initial`](Adaptive::initial) delay. A lent delay is kept within the floor and
+/// the ceiling of the class that uses it. A smaller class, which may be much faster,
 /// never lends its delay. The classes of GETs are larger than that of `head`. Further attempts, the
 /// samples and the budget are those of the class itself.
 ///
@@ -51,7 +52,7 @@ impl AdaptiveDelays {
         Self::new(|_| Adaptive::extra_load(percent))
     }
 
-    /// Returns the delay of the nearest larger class that has learnt one.
+    /// Returns the delay of the nearest larger class that has warmed up and hedges at all.
     fn learnt_above(&self, class: ReadClass) -> Option<Duration> {
         let larger = class.larger().map(|class| self.of(class));
         let mut warm = larger.filter(|adaptive| !adaptive.is_warming_up());
@@ -71,7 +72,7 @@ impl<T: Timer + Clone + Send> Delays<T> for AdaptiveDelays {
     fn delay(&self, class: ReadClass) -> ClassDelay {
         let own = self.of(class);
         let lent = match own.is_warming_up() {
-            true => self.learnt_above(class),
+            true => self.learnt_above(class).map(|lent| own.clamp(lent)),
             false => None,
         };
         ClassDelay::new(own.clone(), lent)

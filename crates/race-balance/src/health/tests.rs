@@ -9,7 +9,7 @@ fn at(seconds: u32) -> Moment {
 /// Fails this many times at a moment.
 fn fail(health: &mut Health, times: u32, now: Moment) {
     for _ in 0..times {
-        health.failed(health.revision(), now, &Ejection::default());
+        health.failed(health.revision(), true, now, &Ejection::default());
     }
 }
 
@@ -81,7 +81,7 @@ fn one_trial_runs_at_a_time_and_a_cancelled_one_frees_its_place() {
 fn outcome_of_an_attempt_from_before_the_ejection_is_ignored() {
     let before = Health::default().revision();
     let mut health = ejected(at(0));
-    health.failed(before, at(40), &Ejection::default());
+    health.failed(before, true, at(40), &Ejection::default());
     assert_eq!(health.standing(at(40)), Standing::Due);
     assert!(!health.succeeded(before));
     assert!(health.is_failing());
@@ -138,7 +138,7 @@ fn pushed_back_endpoint_is_not_tried() {
 fn endpoint_is_never_ejected_if_ejection_is_off() {
     let mut health = Health::default();
     for second in 0..1_000 {
-        health.failed(health.revision(), at(second), &Ejection::never());
+        health.failed(health.revision(), true, at(second), &Ejection::never());
     }
     assert_eq!(health.standing(at(1_000)), Standing::InRotation);
 }

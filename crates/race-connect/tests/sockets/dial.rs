@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::host::{Addresses, HOST, server};
 
-/// A proxy that is told the address in a line, and answers with a line.
+/// A proxy that reads the address as a line, and answers with a line.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     address: SocketAddr,

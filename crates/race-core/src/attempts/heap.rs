@@ -104,7 +104,7 @@ impl<F, A> Attempts<F, A> {
     /// Their memory is allocated here, in a single block. A set that outgrows it continues as one
     /// made by [`new`](Self::new) does: with further blocks, without moving a future. The shared
     /// state of the wakers, which is small, is allocated with the second future and with every 64th
-    /// further one. Default: a set made by `new` has no room.
+    /// further one. With 0 nothing is allocated here, as with [`new`](Self::new).
     ///
     /// # Panics
     ///

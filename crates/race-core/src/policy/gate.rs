@@ -48,9 +48,9 @@ pub enum Permit {
     /// The attempt starts.
     Start,
     /// The attempt does not start now. The gate is asked again when the delay has passed once more,
-    /// or the minimum gap if the delay is zero, or when a failure makes the attempt due. Without a
-    /// delay, and with a delay and a minimum gap of zero, this is the same as
-    /// [`Stop`](Permit::Stop).
+    /// or the minimum gap if the delay is zero, or when a failure makes the attempt due. Same as
+    /// [`Stop`](Permit::Stop) if the policy returned no delay, or if both the delay and the minimum
+    /// gap are zero.
     NotNow,
     /// The delay starts nothing any more. The gate is asked once more when a failure makes an
     /// attempt due, and when no attempt is running; if it refuses with nothing running, the race

@@ -213,9 +213,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             match self.poll_reserve(set.as_mut(), cx) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(Step::TakenBack),
-                Poll::Pending => match self.poll_reserving(set.as_mut(), cx) {
+                Poll::Pending => match self.poll_expiry(set.as_mut(), cx) {
                     Poll::Ready(None) => continue,
-                    polled => return polled.map(|step| step.expect("it is not `None`")),
+                    Poll::Ready(Some(step)) => return Poll::Ready(step),
+                    Poll::Pending => return Poll::Pending,
                 },
             }
             starts += 1;
@@ -230,11 +231,11 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         }
     }
 
-    /// Waits for what the source reserves for the start that is due. Returns `None` if an attempt
-    /// expired that had panicked.
+    /// Waits for the next expiry while the source reserves what the start that is due needs. Returns
+    /// `None` if an attempt expired that had panicked.
     #[cold]
     #[inline(never)]
-    fn poll_reserving<A>(
+    fn poll_expiry<A>(
         &mut self,
         mut set: Pin<&mut A>,
         cx: &mut Context<'_>,

@@ -37,10 +37,9 @@ where
     /// returns it with its result, as `(context, result)`: a connection, or a `&mut` of one. The
     /// future can be spawned if its parts are `Send`.
     ///
-    /// `policy` gives the pause after a failure if it is a [`Backoff`](crate::Backoff); after a
-    /// failure that comes later than its delay, another policy starts the next attempt at once. It
-    /// never ends by itself: limit it with [`max_attempts`](Retry::max_attempts) or a
-    /// [`deadline`](Retry::deadline).
+    /// A [`Backoff`](crate::Backoff) as `policy` gives the pause after each failure. Other policies
+    /// have no pause: the next attempt starts as soon as one fails. A retry has no limit by default:
+    /// set [`max_attempts`](Retry::max_attempts) or a [`deadline`](Retry::deadline).
     ///
     /// Leave out the type of the parameter of a closure if the context is a reference.
     ///

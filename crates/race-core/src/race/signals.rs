@@ -44,6 +44,10 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         }
         self.stagger.set_suspended(handles.is_held());
         let is_decided = handles.is_decided();
+        self.end_reserving_unless_due();
+        let Some(handles) = self.supply.source.handles() else {
+            return;
+        };
         while let Some(index) = handles.take_committed() {
             self.hooks.committed(index);
         }
@@ -52,6 +56,16 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         }
         if let Some(handles) = self.supply.source.handles() {
             handles.set_must_recheck(false);
+        }
+    }
+
+    /// Gives up the wait for a place if progress or a hold has moved the start.
+    fn end_reserving_unless_due(&mut self) {
+        if self.supply.is_reserving() {
+            let now = super::schedule::read(&self.timer, &mut self.began);
+            if self.stagger.due() > now {
+                self.supply.end_reserving();
+            }
         }
     }
 

@@ -92,6 +92,12 @@ impl<S: SourceTypes> Supply<S> {
         self.candidate.is_none() && !self.is_over
     }
 
+    /// Whether the start that is due waits for what the source reserves.
+    #[cfg(feature = "alloc")]
+    pub(super) fn is_reserving(&self) -> bool {
+        self.is_reserving
+    }
+
     /// Draws no more candidates.
     pub(super) fn end(&mut self) {
         self.is_over = true;
@@ -155,12 +161,12 @@ impl<S: Source> Supply<S> {
                 return polled;
             }
         }
-        self.poll_reserving(set, cx)
+        self.poll_reserve_slowly(set, cx)
     }
 
     #[cold]
     #[inline(never)]
-    fn poll_reserving<A>(&mut self, set: Pin<&mut A>, cx: &mut Context<'_>) -> Poll<bool>
+    fn poll_reserve_slowly<A>(&mut self, set: Pin<&mut A>, cx: &mut Context<'_>) -> Poll<bool>
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {

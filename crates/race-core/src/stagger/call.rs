@@ -30,7 +30,7 @@ impl Default for Call {
 }
 
 impl Call {
-    /// An attempt starts.
+    /// Clears the call when an attempt starts.
     #[inline]
     pub(super) fn reset(&mut self) {
         self.at = Moment::NEVER;
@@ -59,7 +59,7 @@ impl Call {
         (self.knows_pause, self.pause) = (true, pause);
     }
 
-    /// A failure makes the next attempt due at this moment.
+    /// Makes the next attempt due at this moment because of a failure.
     #[inline]
     pub(super) fn failed(&mut self, at: Moment) {
         self.at = self.at.min(at);
@@ -67,7 +67,7 @@ impl Call {
         self.idle_waits = self.at == Moment::NEVER; // a pause that never ends
     }
 
-    /// No attempt is running.
+    /// Makes the next attempt due at once because no attempt is running, unless it has to wait.
     #[inline]
     pub(super) fn idle(&mut self) {
         if !self.idle_waits && self.at == Moment::NEVER {
@@ -76,7 +76,7 @@ impl Call {
         }
     }
 
-    /// The due start was refused. `is_called` tells that it was this call that made it due.
+    /// Withdraws the call after a refusal, if `is_called` says that it made the start due.
     pub(super) fn start_is_refused(&mut self, is_called: bool) {
         if is_called {
             self.at = Moment::NEVER;

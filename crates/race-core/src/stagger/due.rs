@@ -341,7 +341,7 @@ impl<P: Policy> Stagger<P> {
         });
     }
 
-    /// Reports to a result-aware owner's stagger that no attempt is running: the next attempt is
+    /// Reports that no attempt is running, if results are known: the next attempt is
     /// due at once, unless failures start nothing, a failure's pause is still running, or a gate
     /// deferred the start.
     #[cold]
@@ -369,8 +369,8 @@ impl<P: Policy> Stagger<P> {
     /// Reports that the due start was deferred: it is due again one delay after `now`, or one
     /// minimum gap if the delay is zero.
     ///
-    /// Without a delay, and with a delay and a minimum gap of zero, this is the same as
-    /// [`refused`](Self::refused).
+    /// Same as [`refused`](Self::refused) if the policy returned no delay, or if both the delay and
+    /// the minimum gap are zero.
     pub fn deferred(&mut self, now: impl FnOnce() -> Moment) {
         let wait = match self.delay {
             0 => self.min_gap,

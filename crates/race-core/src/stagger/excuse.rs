@@ -13,18 +13,19 @@ impl Excuse {
         self.is_excused
     }
 
-    /// Something other than time holds up the due start.
+    /// Notes that something other than time holds up the due start.
     #[inline]
     pub(super) fn hold(&mut self) {
         self.is_held = true;
     }
 
+    /// Excuses the start that is asked for if something has held it up since the last question.
     #[inline]
     pub(super) fn start_is_asked_for(&mut self) {
         self.is_excused = core::mem::take(&mut self.is_held);
     }
 
-    /// The start that was asked for did not happen yet.
+    /// Keeps the excuse, because the start that was asked for did not happen yet.
     #[inline]
     pub(super) fn start_is_put_off(&mut self) {
         self.is_held = self.is_excused;

@@ -283,8 +283,14 @@ impl Adaptive {
     }
 
     fn within(&self, nanos: u64) -> Duration {
-        let learnt = Duration::from_nanos(nanos);
-        learnt.max(self.floor).min(self.ceiling)
+        self.clamp(Duration::from_nanos(nanos))
+    }
+
+    /// Returns a delay that was learnt elsewhere within the floor and the ceiling of this one. The
+    /// ceiling takes precedence.
+    #[must_use]
+    pub fn clamp(&self, delay: Duration) -> Duration {
+        delay.max(self.floor).min(self.ceiling)
     }
 
     /// Returns the number of samples recorded so far, faded ones included.

@@ -26,7 +26,7 @@ fn start_reserve_pays_for_every_fourth_race_and_ends() {
 }
 
 #[test]
-fn start_reserve_that_nobody_needs_is_kept_and_does_not_pile_up() {
+fn unused_start_reserve_is_kept_and_does_not_accumulate() {
     let account = Account::new(0, 10);
     for _ in 0..1_000 {
         account.deposit(10, UNLIMITED);
