@@ -29,6 +29,7 @@ mod peers;
 mod polling;
 mod probe;
 mod quorum;
+mod race_options;
 mod retry;
 mod scenario;
 mod simulated;

@@ -3,7 +3,7 @@
 use std::{cell::Cell, time::Duration};
 
 use race::{
-    Backoff, Budget, OnFailure,
+    Backoff, Budget, OnFailure, RaceOptions,
     core::Race,
     observe::{Event, EventKind, Refusal},
     policy::Permit,
@@ -76,7 +76,19 @@ macro_rules! run {
     (@ $race:ident, $scenario:ident, $budget:ident, $asked:ident, on_failure) => {
         $race.on_failure(OnFailure::Any)
     };
+    (@ $race:ident, $scenario:ident, $budget:ident, $asked:ident, $options:ident) => {
+        $race.options(&$options)
+    };
 }
+
+/// The limits above as a value.
+const LIMITS: RaceOptions = RaceOptions::new()
+    .attempt_timeout(ms(170))
+    .deadline(ms(600))
+    .max_in_flight(2)
+    .max_attempts(6)
+    .min_gap(ms(60))
+    .on_failure(OnFailure::Any);
 
 #[test]
 fn options_can_be_given_in_any_order() {
@@ -119,4 +131,56 @@ fn each_option_changes_this_race() {
     for (option, seen) in without.iter().enumerate() {
         assert_ne!(seen, &all, "option {option}");
     }
+}
+
+#[test]
+fn limits_as_a_value_equal_the_setters_in_any_order() {
+    let setters = run!(gate budget on_event attempt_timeout deadline max_in_flight max_attempts min_gap backoff on_failure);
+    let values: [Seen; 4] = [
+        run!(LIMITS gate budget on_event backoff),
+        run!(gate budget LIMITS on_event backoff),
+        run!(backoff on_event budget gate LIMITS),
+        run!(backoff LIMITS on_event LIMITS budget gate),
+    ];
+    for value in &values {
+        assert_eq!(value, &setters);
+    }
+}
+
+#[test]
+fn limits_that_are_not_set_leave_those_of_the_race() {
+    let all = run!(gate budget on_event backoff LIMITS);
+    macro_rules! check {
+        ($($limit:ident)*) => {$(
+            let mut without = LIMITS;
+            without.$limit = None;
+            let seen: Seen = run!(gate budget on_event backoff without);
+            assert_ne!(seen, all, concat!(stringify!($limit), " has its default"));
+            assert_eq!(run!(gate budget on_event backoff without $limit), all);
+            assert_eq!(run!(gate budget on_event backoff $limit without), all);
+        )*};
+    }
+    check!(attempt_timeout deadline max_in_flight max_attempts min_gap on_failure);
+    let nothing = RaceOptions::new();
+    assert_eq!(run!(gate budget on_event backoff LIMITS nothing), all);
+}
+
+#[test]
+fn last_of_a_value_and_a_setter_wins() {
+    let others = RaceOptions::new()
+        .attempt_timeout(ms(90))
+        .deadline(ms(250))
+        .max_in_flight(1)
+        .max_attempts(3)
+        .min_gap(ms(20))
+        .on_failure(OnFailure::Wait);
+    let (limits, other) = (
+        run!(gate budget on_event backoff LIMITS),
+        run!(gate budget on_event backoff others),
+    );
+    assert_ne!(limits, other);
+    let setters_last = run!(gate budget on_event backoff others attempt_timeout deadline max_in_flight max_attempts min_gap on_failure);
+    assert_eq!(setters_last, limits);
+    let value_last = run!(gate budget on_event backoff attempt_timeout deadline max_in_flight max_attempts min_gap on_failure others);
+    assert_eq!(value_last, other);
 }

@@ -27,7 +27,7 @@ pub(crate) fn cases(number: u32) -> Config {
     config
 }
 
-pub(crate) fn ms(millis: u64) -> Duration {
+pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 

@@ -35,7 +35,7 @@
 //!   failures ([`OnFailure`]) and for missed starts ([`CatchUp`]);
 //! - [`Attempts`] runs the attempts and polls only those that were woken;
 //! - [`Race`] combines these and is a stream of every completion; [`InlineRace`] is a race without an
-//!   allocator. Both are aliases of [`GenericRace`];
+//!   allocator. Both are aliases of [`GenericRace`]. [`RaceOptions`] holds the limits of a race;
 //! - an `AttemptHandle` lets an attempt make progress known, and commit before it is finished;
 //! - [`First`] and [`Decision`] are the futures of the finishers;
 //! - an [`Observer`] receives events: [`Counters`], [`Staircase`], `Traced`;
@@ -130,7 +130,7 @@ mod time;
 pub use {
     outcome::{Decision, Failed, Failure, First, InlineRaceError, Verdict, Won},
     policy::{Backoff, GrowingDelay, Policy, Steps},
-    race::{GenericRace, InlineRace, NextAttempt, RaceAt, Retry},
+    race::{GenericRace, InlineRace, NextAttempt, RaceAt, RaceOptions, Retry},
     stagger::{CatchUp, OnFailure, Stagger},
     time::{Moment, Timer},
 };

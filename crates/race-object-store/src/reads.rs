@@ -30,22 +30,9 @@ where
     {
         let options = &self.options;
         let delay = self.delays.delay(class);
-        let mut race = Race::at(self.timer.clone())
+        let race = Race::at(self.timer.clone())
             .from_fn(delay, attempt)
-            .max_attempts(options.max_attempts)
-            .on_failure(options.on_failure)
-            .catch_up(options.catch_up)
-            .min_gap(options.min_gap);
-        if let Some(max) = options.max_in_flight {
-            race = race.max_in_flight(max);
-        }
-        if let Some(timeout) = options.attempt_timeout {
-            race = race.attempt_timeout(timeout);
-        }
-        if let Some(deadline) = options.deadline {
-            race = race.deadline(deadline);
-        }
-        let race = race
+            .options(&options.race)
             .budget(options.budget.clone())
             .observer(self.observer.clone());
         #[cfg(feature = "tracing")]
@@ -66,7 +53,7 @@ impl Options {
     ) -> object_store::Error {
         let path = path.clone();
         let missed_deadline = matches!(error, RaceError::Deadline { .. });
-        match (error.into_last_error(), self.deadline) {
+        match (error.into_last_error(), self.race.deadline) {
             (last, Some(deadline)) if missed_deadline => TimeoutError::Deadline {
                 path,
                 deadline,
@@ -76,7 +63,7 @@ impl Options {
             (Some(error), _) => error,
             (None, _) => TimeoutError::Attempts {
                 path,
-                timeout: self.attempt_timeout.unwrap_or_default(),
+                timeout: self.race.attempt_timeout.unwrap_or_default(),
             }
             .into(),
         }

@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use object_store::Error;
-use race_core::{Budget, CatchUp, OnFailure, Verdict};
+use race_core::{Budget, CatchUp, OnFailure, RaceOptions, Verdict};
 
 use crate::{Delays, classify::Classifier};
 
@@ -64,6 +64,8 @@ use crate::{Delays, classify::Classifier};
 /// | [`min_gap`](Self::min_gap) | zero |
 /// | [`observer`](Self::observer) | none |
 ///
+/// [`options`](Self::options) sets several of them at once, from a [`RaceOptions`].
+///
 /// # Load
 ///
 /// A hedge is a further request, which is paid for. A hedge of a `get_ranges` is up to as many
@@ -95,14 +97,7 @@ pub struct GenericHedgedStore<S, T, D, O = ()> {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) max_attempts: usize,
-    /// `None` is no limit.
-    pub(crate) max_in_flight: Option<usize>,
-    pub(crate) on_failure: OnFailure,
-    pub(crate) catch_up: CatchUp,
-    pub(crate) min_gap: Duration,
-    pub(crate) attempt_timeout: Option<Duration>,
-    pub(crate) deadline: Option<Duration>,
+    pub(crate) race: RaceOptions,
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) classify: Classifier,
 }
@@ -125,13 +120,7 @@ impl<S, T, D: Delays<T>> GenericHedgedStore<S, T, D> {
             delays,
             observer: (),
             options: Options {
-                max_attempts: 2,
-                max_in_flight: None,
-                on_failure: OnFailure::default(),
-                catch_up: CatchUp::default(),
-                min_gap: Duration::ZERO,
-                attempt_timeout: None,
-                deadline: None,
+                race: RaceOptions::new().max_attempts(2),
                 budget: None,
                 classify: Classifier::default(),
             },
@@ -140,54 +129,72 @@ impl<S, T, D: Delays<T>> GenericHedgedStore<S, T, D> {
 }
 
 impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
-    /// Limits the attempts of a read, the first one included. Default: 2; 0 means 1.
+    /// Applies the options that are set in `options`; those that are not set stay as they are.
+    ///
+    /// The setters below change one option each; the last call for an option wins. What the options
+    /// mean is documented at [`RaceOptions`]. Here a `max_attempts` or `max_in_flight` of 0 means 1,
+    /// because a read is always sent.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use object_store::memory::InMemory;
+    /// use race_core::RaceOptions;
+    /// use race_object_store::HedgedStore;
+    ///
+    /// let options = RaceOptions::new().max_attempts(3).deadline(Duration::from_secs(5));
+    /// let delay = Duration::from_millis(50);
+    /// let store = HedgedStore::new(InMemory::new(), delay).options(options);
+    /// ```
     #[must_use]
-    pub fn max_attempts(mut self, max: usize) -> Self {
-        self.options.max_attempts = max.max(1);
+    pub fn options(mut self, options: RaceOptions) -> Self {
+        let mut race = options.or(&self.options.race);
+        race.max_attempts = race.max_attempts.map(|max| max.max(1));
+        race.max_in_flight = race.max_in_flight.map(|max| max.max(1));
+        self.options.race = race;
         self
     }
 
-    /// Limits how many attempts of a read run at once. Default: no limit; 0 means 1.
+    /// Sets [`RaceOptions::max_attempts()`] of a read, the first one included. Default: 2; 0 means 1.
     #[must_use]
-    pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.options.max_in_flight = Some(max.max(1));
-        self
+    pub fn max_attempts(self, max: usize) -> Self {
+        self.options(RaceOptions::new().max_attempts(max))
     }
 
-    /// Sets what a failure starts. Default: [`OnFailure::IfLatest`].
+    /// Sets [`RaceOptions::max_in_flight()`] of a read. Default: no limit; 0 means 1.
     #[must_use]
-    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
-        self.options.on_failure = on_failure;
-        self
+    pub fn max_in_flight(self, max: usize) -> Self {
+        self.options(RaceOptions::new().max_in_flight(max))
     }
 
-    /// Sets what happens to hedges whose time passed because the read was not polled. Default:
-    /// [`CatchUp::Delay`].
+    /// Sets [`RaceOptions::on_failure()`]. Default: [`OnFailure::IfLatest`].
     #[must_use]
-    pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.options.catch_up = catch_up;
-        self
+    pub fn on_failure(self, on_failure: OnFailure) -> Self {
+        self.options(RaceOptions::new().on_failure(on_failure))
     }
 
-    /// Sets the minimum time between two attempts, also after a failure. Default: zero.
+    /// Sets [`RaceOptions::catch_up()`]. Default: [`CatchUp::Delay`].
     #[must_use]
-    pub fn min_gap(mut self, gap: Duration) -> Self {
-        self.options.min_gap = gap;
-        self
+    pub fn catch_up(self, catch_up: CatchUp) -> Self {
+        self.options(RaceOptions::new().catch_up(catch_up))
     }
 
-    /// Limits how long each attempt may take until it is decided. Default: none.
+    /// Sets [`RaceOptions::min_gap()`]. Default: zero.
     #[must_use]
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.options.attempt_timeout = Some(timeout);
-        self
+    pub fn min_gap(self, gap: Duration) -> Self {
+        self.options(RaceOptions::new().min_gap(gap))
     }
 
-    /// Limits how long a read may take from its first poll until it is decided. Default: none.
+    /// Sets [`RaceOptions::attempt_timeout()`], which applies until the attempt is decided. Default:
+    /// none.
     #[must_use]
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.options.deadline = Some(deadline);
-        self
+    pub fn attempt_timeout(self, timeout: Duration) -> Self {
+        self.options(RaceOptions::new().attempt_timeout(timeout))
+    }
+
+    /// Sets [`RaceOptions::deadline()`], which applies until the read is decided. Default: none.
+    #[must_use]
+    pub fn deadline(self, deadline: Duration) -> Self {
+        self.options(RaceOptions::new().deadline(deadline))
     }
 
     /// Limits how many hedges all reads together may start. Default: no limit.

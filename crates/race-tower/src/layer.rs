@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use race_core::{Budget, CatchUp, OnFailure};
+use race_core::{Budget, CatchUp, OnFailure, RaceOptions};
 use tower_layer::Layer;
 
 use crate::{CloneRequests, Copies, Hedge};
@@ -25,6 +25,8 @@ use crate::{CloneRequests, Copies, Hedge};
 /// | [`budget`](Self::budget), [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | none |
 /// | [`min_gap`](Self::min_gap) | zero |
 /// | [`observer`](Self::observer) | none |
+///
+/// [`options`](Self::options) sets several of them at once, from a [`RaceOptions`].
 ///
 /// # Load
 ///
@@ -52,12 +54,8 @@ pub struct GenericHedgeLayer<T, D, R = CloneRequests, O = ()> {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) max_attempts: usize,
-    pub(crate) max_in_flight: Option<usize>,
-    pub(crate) on_failure: OnFailure,
-    pub(crate) catch_up: CatchUp,
-    pub(crate) min_gap: Duration,
-    pub(crate) attempt_timeout: Option<Duration>,
-    pub(crate) deadline: Option<Duration>,
+    /// Without `max_attempts`: the source of the race ends after as many requests.
+    pub(crate) race: RaceOptions,
     pub(crate) budget: Option<Arc<Budget>>,
 }
 
@@ -81,12 +79,7 @@ impl<T, D> GenericHedgeLayer<T, D> {
             observer: (),
             options: Options {
                 max_attempts: 2,
-                max_in_flight: None,
-                on_failure: OnFailure::default(),
-                catch_up: CatchUp::default(),
-                min_gap: Duration::ZERO,
-                attempt_timeout: None,
-                deadline: None,
+                race: RaceOptions::new(),
                 budget: None,
             },
         }
@@ -94,58 +87,76 @@ impl<T, D> GenericHedgeLayer<T, D> {
 }
 
 impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
+    /// Applies the options that are set in `options`; those that are not set stay as they are.
+    ///
+    /// The setters below change one option each; the last call for an option wins. What the options
+    /// mean is documented at [`RaceOptions`]. Here a `max_attempts` or `max_in_flight` of 0 means 1,
+    /// because a request is always sent.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use race_core::RaceOptions;
+    /// use race_tower::HedgeLayer;
+    ///
+    /// let options = RaceOptions::new().max_attempts(3).deadline(Duration::from_secs(5));
+    /// let layer = HedgeLayer::new(Duration::from_millis(50)).options(options);
+    /// ```
+    #[must_use]
+    pub fn options(mut self, options: RaceOptions) -> Self {
+        let mut race = options.or(&self.options.race);
+        if let Some(max) = race.max_attempts.take() {
+            self.options.max_attempts = max.max(1);
+        }
+        race.max_in_flight = race.max_in_flight.map(|max| max.max(1));
+        self.options.race = race;
+        self
+    }
+
     /// Limits the attempts of a request, the first one included. Default: 2; 0 means 1.
     ///
     /// Two attempts are kept within the future of the request. More are kept on the heap, and then
     /// only those that were woken are polled.
     #[must_use]
-    pub fn max_attempts(mut self, max: usize) -> Self {
-        self.options.max_attempts = max;
-        self
+    pub fn max_attempts(self, max: usize) -> Self {
+        self.options(RaceOptions::new().max_attempts(max))
     }
 
-    /// Limits how many attempts of a request run at once. Default: no limit; 0 means 1.
+    /// Sets [`RaceOptions::max_in_flight()`] of a request. Default: no limit; 0 means 1.
     #[must_use]
-    pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.options.max_in_flight = Some(max.max(1));
-        self
+    pub fn max_in_flight(self, max: usize) -> Self {
+        self.options(RaceOptions::new().max_in_flight(max))
     }
 
-    /// Sets what a failure starts. Default: [`OnFailure::IfLatest`].
+    /// Sets [`RaceOptions::on_failure()`]. Default: [`OnFailure::IfLatest`].
     #[must_use]
-    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
-        self.options.on_failure = on_failure;
-        self
+    pub fn on_failure(self, on_failure: OnFailure) -> Self {
+        self.options(RaceOptions::new().on_failure(on_failure))
     }
 
-    /// Sets what happens to hedges whose time passed because the request was not polled.
-    /// Default: [`CatchUp::Delay`].
+    /// Sets [`RaceOptions::catch_up()`]. Default: [`CatchUp::Delay`].
     #[must_use]
-    pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.options.catch_up = catch_up;
-        self
+    pub fn catch_up(self, catch_up: CatchUp) -> Self {
+        self.options(RaceOptions::new().catch_up(catch_up))
     }
 
-    /// Sets the minimum time between two attempts, also after a failure. Default: zero.
+    /// Sets [`RaceOptions::min_gap()`]. Default: zero.
     #[must_use]
-    pub fn min_gap(mut self, gap: Duration) -> Self {
-        self.options.min_gap = gap;
-        self
+    pub fn min_gap(self, gap: Duration) -> Self {
+        self.options(RaceOptions::new().min_gap(gap))
     }
 
-    /// Limits how long each attempt may take from its call. Default: none.
+    /// Sets [`RaceOptions::attempt_timeout()`], which counts from the call of the service. Default:
+    /// none.
     #[must_use]
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.options.attempt_timeout = Some(timeout);
-        self
+    pub fn attempt_timeout(self, timeout: Duration) -> Self {
+        self.options(RaceOptions::new().attempt_timeout(timeout))
     }
 
-    /// Limits how long a request may take from its first poll. If answers came that were not good,
-    /// the last one is returned then. Default: none.
+    /// Sets [`RaceOptions::deadline()`] of a request. If answers came that were not good, the last
+    /// one is returned then. Default: none.
     #[must_use]
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.options.deadline = Some(deadline);
-        self
+    pub fn deadline(self, deadline: Duration) -> Self {
+        self.options(RaceOptions::new().deadline(deadline))
     }
 
     /// Limits how many hedges all requests together may start. Default: no limit.

@@ -62,7 +62,7 @@ where
                 decision: self.race(requests),
             },
         };
-        HedgeFuture::new(placed, self.layer.options.deadline)
+        HedgeFuture::new(placed, self.layer.options.race.deadline)
     }
 }
 
@@ -84,21 +84,9 @@ impl<B, T, D, R, O> Hedge<B, T, D, R, O> {
             observer,
             options,
         } = &self.layer;
-        let mut race = GenericRace::at(timer.clone())
+        let race = GenericRace::at(timer.clone())
             .from_source(delay.clone(), requests)
-            .on_failure(options.on_failure)
-            .catch_up(options.catch_up)
-            .min_gap(options.min_gap);
-        if let Some(max) = options.max_in_flight {
-            race = race.max_in_flight(max);
-        }
-        if let Some(timeout) = options.attempt_timeout {
-            race = race.attempt_timeout(timeout);
-        }
-        if let Some(deadline) = options.deadline {
-            race = race.deadline(deadline);
-        }
-        let race = race
+            .options(&options.race)
             .budget(options.budget.clone())
             .observer(observer.clone());
         #[cfg(feature = "tracing")]

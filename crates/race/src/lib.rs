@@ -32,6 +32,7 @@
 //! - [`GenericRace`] documents races: constructors, options such as `max_in_flight` and `budget`,
 //!   finishers such as `first_ok` and `quorum`, and what a race guarantees. The types named `Race`
 //!   are aliases of it.
+//! - [`RaceOptions`] holds the limits of a race, for a client that stores them.
 //! - A [`Policy`] gives the delays: a `Duration`, [`Steps`], [`GrowingDelay`], [`Backoff`],
 //!   `Adaptive`, a closure.
 //! - An [`Observer`](observe::Observer) receives events: [`Counters`](observe::Counters),
@@ -151,8 +152,8 @@ pub use race_core::{Adaptive, adaptive};
 pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxTimer, Budget, CatchUp, Decision, Failed, Failure, First,
     GenericRace, GrowingDelay, InlineRace, InlineRaceError, Moment, NextAttempt, OnFailure, Policy,
-    QuorumError, RaceAt, RaceError, Retry, Stagger, Steps, Timer, Verdict, Won, handle, observe,
-    outcome, placement, policy, source, stagger,
+    QuorumError, RaceAt, RaceError, RaceOptions, Retry, Stagger, Steps, Timer, Verdict, Won,
+    handle, observe, outcome, placement, policy, source, stagger,
 };
 
 #[cfg(doctest)]

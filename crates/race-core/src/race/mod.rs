@@ -14,6 +14,7 @@ mod no_signals;
 mod options;
 mod placement;
 mod poll;
+mod race_options;
 mod retry;
 mod schedule;
 #[cfg(feature = "alloc")]
@@ -36,6 +37,7 @@ pub use at::RaceAt;
 pub use placement::{Heap, OneWaker};
 pub use placement::{Inline, Placement};
 pub(crate) use poll::Step;
+pub use race_options::RaceOptions;
 pub use retry::Retry;
 pub(crate) use schedule::Schedule;
 pub use stream::NextAttempt;
@@ -51,7 +53,9 @@ pin_project! {
     ///
     /// A race is a [`Stream`](futures_core::Stream) of every completion, as `(argument, output)`. A
     /// *finisher* such as `first`, `first_ok` or `quorum` turns it into a future. *Options* such as
-    /// `max_in_flight`, `budget` or `attempt_timeout` come before the finisher, in any order.
+    /// `max_in_flight`, `budget` or `attempt_timeout` come before the finisher, in any order. To
+    /// store the limits in a client and apply them to each race, use [`RaceOptions`] with
+    /// [`options`](Self::options).
     ///
     /// - `K`, the [`Placement`], says where the running attempts are: on the heap or inline; and
     ///   with which waker they are polled.

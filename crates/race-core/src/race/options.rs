@@ -1,4 +1,5 @@
 //! The options of a race. They come before the finisher, in any order, and before the first poll.
+//! What the plain limits mean is documented once, at [`RaceOptions`](super::RaceOptions).
 
 use core::time::Duration;
 
@@ -10,10 +11,7 @@ use crate::{
 };
 
 impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T, P, H> {
-    /// Limits how many attempts run at once; the next start waits until one finishes.
-    ///
-    /// Default: no limit, or the room of an [`InlineRace`](crate::InlineRace). With 0 nothing may
-    /// run, so the race ends at once.
+    /// Limits how many attempts run at once; see [`RaceOptions::max_in_flight`](crate::RaceOptions::max_in_flight()). Default: no limit.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -33,9 +31,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Limits how many attempts start in total; no further candidates are drawn.
-    ///
-    /// Default: no limit. With 0 nothing may start, so the race ends at once.
+    /// Limits how many attempts start in total; see [`RaceOptions::max_attempts`](crate::RaceOptions::max_attempts()). Default: no
+    /// limit.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -53,9 +50,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Sets what happens to starts that were missed because the race was not polled in time.
-    ///
-    /// Default: [`CatchUp::Delay`].
+    /// Sets what happens to starts that were missed because the race was not polled in time; see
+    /// [`RaceOptions::catch_up`](crate::RaceOptions::catch_up()). Default: [`CatchUp::Delay`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -77,11 +73,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Sets what a failure starts.
-    ///
-    /// It applies to result-aware finishers such as `first_ok`. In a race that is read as a stream,
-    /// a failure is a completion like any other and starts nothing. Default:
-    /// [`OnFailure::IfLatest`].
+    /// Sets what a failure starts, in result-aware finishers; see [`RaceOptions::on_failure`](crate::RaceOptions::on_failure()).
+    /// Default: [`OnFailure::IfLatest`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -120,10 +113,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self.map(|policy| WithBackoff::new(policy, backoff), |hooks| hooks)
     }
 
-    /// Sets the minimum time between two starts, also after failures and missed starts. The delay
-    /// counts beside it, from the same start. Happy Eyeballs (RFC 8305, section 8) recommends at least 10 ms.
-    ///
-    /// Default: zero.
+    /// Sets the minimum time between two starts; see [`RaceOptions::min_gap`](crate::RaceOptions::min_gap()). Default: zero.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -140,12 +130,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Limits how long each attempt may run. An attempt that exceeds it is cancelled.
-    ///
-    /// In result-aware finishers a timeout is a failure that can be retried. With `next` and
-    /// `first` the attempt yields no item; observers see it. It applies to attempts that start
-    /// after it is set. With zero, an attempt that is not ready in its first poll times out.
-    /// Default: none.
+    /// Limits how long each attempt may run; see [`RaceOptions::attempt_timeout`](crate::RaceOptions::attempt_timeout()). Default: none.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -167,16 +152,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Limits how long the race may take, counted from its first poll. Whatever runs then is
-    /// cancelled. After a commit (see `committing`) it no longer applies.
-    ///
-    /// Result-aware finishers fail with their `Deadline` error; the stream ends, and `first`
-    /// resolves to `None`. Zero allows only the first poll. Default: none.
-    ///
-    /// With nothing running, the race ends at once if delay, pause, minimum gap, pushback or a gate
-    /// allow no start before the deadline. All attempts have failed then, and the error says
-    /// [`Refusal::Deadline`](crate::observe::Refusal::Deadline). It does not wait for a source
-    /// whose candidates could not start in time, either.
+    /// Limits how long the race may take, counted from its first poll; see
+    /// [`RaceOptions::deadline`](crate::RaceOptions::deadline()). Default: none.
     ///
     /// ```
     /// # use std::time::Duration;

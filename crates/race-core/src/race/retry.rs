@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{GenericRace, Placement, RaceAt, Schedule};
+use super::{GenericRace, Placement, RaceAt, RaceOptions, Schedule};
 use crate::{
     Hook, Policy, Timer,
     outcome::{OkWins, OkWinsBy, Retrying, Verdict},
@@ -138,6 +138,19 @@ where
     /// Sets the minimum time between two starts. Default: zero.
     pub fn min_gap(self, gap: Duration) -> Self {
         self.map(|race| race.min_gap(gap))
+    }
+
+    /// Applies the options that are set in `options` and that a retry has: `max_attempts`,
+    /// `min_gap`, `attempt_timeout` and `deadline`. It ignores the others, which have no use for one
+    /// attempt at a time.
+    pub fn options(self, options: &RaceOptions) -> Self {
+        let mut of_retry = options.clone();
+        (
+            of_retry.max_in_flight,
+            of_retry.catch_up,
+            of_retry.on_failure,
+        ) = (None, None, None);
+        self.map(|race| race.options(&of_retry))
     }
 
     /// Asks `gate` before each start except the first, when the start is due; see

@@ -13,6 +13,7 @@ mod observed;
 mod odd_ranges;
 mod options;
 mod passed_on;
+mod race_options;
 mod slow;
 mod types;
 mod warm_up;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use race_core::{Budget, OnFailure, Steps, Verdict};
+use race_core::{Budget, OnFailure, RaceOptions, Steps, Verdict};
 use race_tower::{FnRules, HedgeError};
 use tower::Layer as _;
 
@@ -33,6 +33,12 @@ fn number_of_attempts_is_limited() {
         let layer = server.layer(ms(50)).max_attempts(max);
         ask(&server.clock, &mut layer.layer(server.clone()), "a").unwrap();
         assert_eq!(server.calls().len(), calls, "{max}");
+
+        let server = Server::new([(225, Ok("0")); 5]);
+        let options = RaceOptions::new().max_attempts(max);
+        let layer = server.layer(ms(50)).options(options);
+        ask(&server.clock, &mut layer.layer(server.clone()), "a").unwrap();
+        assert_eq!(server.calls().len(), calls, "{max} in a value");
     }
 }
 

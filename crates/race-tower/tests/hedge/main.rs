@@ -6,6 +6,7 @@ mod answers;
 mod balance;
 mod jitter;
 mod observed;
+mod options;
 mod places;
 mod readiness;
 mod replicas;
