@@ -8,14 +8,15 @@ use std::{
     time::Duration,
 };
 
-use race::{Adaptive, Budget, RaceError, Timer, Won, core::Race};
+use race::{Adaptive, Budget, RaceError, RaceOptions, Timer, Won, core::Race};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
 
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
-const DEADLINE: Duration = Duration::from_secs(10);
+const OPTIONS: RaceOptions = RaceOptions::new()
+    .attempt_timeout(Duration::from_secs(5))
+    .deadline(Duration::from_secs(10));
 
 /// The result of a request.
 pub(crate) type Answer = Result<Won<usize, ()>, RaceError<usize, io::Error>>;
@@ -50,29 +51,25 @@ impl<T: Timer + Clone + Unpin> Client<T> {
     /// Does not hedge.
     pub(crate) async fn send_once(&self) -> Answer {
         let race = Race::at(self.timer.clone()).of(Duration::MAX, self.attempts(1));
-        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
-        race.first_ok().await
+        race.options(&OPTIONS).first_ok().await
     }
 
     /// Hedges after `delay`.
     pub(crate) async fn send_hedged(&self, delay: Duration) -> Answer {
         let race = Race::at(self.timer.clone()).of(delay, self.attempts(2));
-        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
-        race.first_ok().await
+        race.options(&OPTIONS).first_ok().await
     }
 
     /// Hedges after `delay`, within the budget.
     pub(crate) async fn send_within_budget(&self, delay: Duration) -> Answer {
         let race = Race::at(self.timer.clone()).of(delay, self.attempts(2));
-        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
-        race.budget(&self.budget).first_ok().await
+        race.options(&OPTIONS).budget(&self.budget).first_ok().await
     }
 
     /// Hedges after the learnt delay, within its budget.
     pub(crate) async fn send_adaptive(&self) -> Answer {
         let race = Race::at(self.timer.clone()).of(&*self.adaptive, self.attempts(2));
-        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
-        race.first_ok().await
+        race.options(&OPTIONS).first_ok().await
     }
 
     /// The attempts of one request, on up to `count` replicas.
