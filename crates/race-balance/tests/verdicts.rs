@@ -183,11 +183,16 @@ fn judge_passes_other_verdicts_on() {
         Verdict::Retryable,
         Verdict::Fatal,
         Verdict::NoMoreStarts,
-        // No endpoint was told: the attempts did not run by `try_run_by`.
-        Verdict::NotBefore(SECOND),
     ] {
         assert_eq!(judge(&verdict), verdict);
     }
+    // No endpoint has a pause: that of the attempt was replaced, or its pause is over.
+    assert_eq!(judge(&Verdict::NotBefore(SECOND)), Verdict::Retryable);
+    let alone = self::balance::<1>(&clock).judge(|verdict: &Verdict| *verdict);
+    assert_eq!(
+        alone(&Verdict::NotBefore(SECOND)),
+        Verdict::NotBefore(SECOND)
+    );
     let (ended, starts) = request(&clock, &balance, |_| Err(Answer::NotFound));
     assert!(matches!(ended, Err(RaceError::Fatal { .. })));
     assert_eq!(starts.len(), 1);

@@ -142,3 +142,22 @@ fn endpoint_is_never_ejected_if_ejection_is_off() {
     }
     assert_eq!(health.standing(at(1_000)), Standing::InRotation);
 }
+
+/// While all endpoints are used, requests go to one that is ejected without being its trial.
+#[test]
+fn failures_that_are_no_trial_make_no_ejection_longer() {
+    let mut health = Health::default();
+    for _ in 0..5 {
+        health.failed(health.revision(), false, at(0), &Ejection::default());
+    }
+    assert_eq!(health.standing(at(29)), Standing::Ejected);
+    for second in 1..200 {
+        health.failed(health.revision(), false, at(second), &Ejection::default());
+    }
+    assert_eq!(health.standing(at(200)), Standing::Due);
+    assert!(health.begin_trial(at(200)));
+    health.failed(health.revision(), true, at(200), &Ejection::default());
+    health.end_trial();
+    assert_eq!(health.standing(at(259)), Standing::Ejected);
+    assert_eq!(health.standing(at(260)), Standing::Due);
+}
