@@ -8,6 +8,7 @@ mod jitter;
 mod observed;
 mod options;
 mod places;
+mod pools;
 mod readiness;
 mod replicas;
 mod server;
