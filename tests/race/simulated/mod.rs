@@ -43,9 +43,9 @@ enum Place {
 }
 
 impl Outcome {
-    /// Forgets what is given up with the race itself.
+    /// Forgets what is given up with the race itself, when it ends.
     fn without_last_place(mut self) -> Self {
-        if matches!(self.places.last(), Some((_, Place::PutBack))) {
+        if self.end != End::Hangs && self.places.last() == Some(&(self.at, Place::PutBack)) {
             self.places.pop();
         }
         self
