@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proptest::prelude::*;
+use proptest::{option::weighted, prelude::*};
 use race_core::{Budget, OnFailure, Verdict, VirtualTimer};
 use race_tower::GenericHedgeLayer;
 
@@ -80,18 +80,18 @@ fn options() -> impl Strategy<Value = Options> {
     );
     (
         (
-            maybe(0..20_u64),
-            1..5_usize,
+            weighted(0.8, 0..15_u64),
+            prop_oneof![1 => Just(1_usize), 5 => 2..5_usize],
             maybe(1..4_usize),
             maybe(1..15_u64),
         ),
         (
             on_failure,
-            maybe(1..30_u64),
-            maybe(1..60_u64),
-            maybe(budget),
+            weighted(0.3, 1..30_u64),
+            weighted(0.3, 1..60_u64),
+            weighted(0.4, budget),
         ),
-        maybe(proptest::bool::weighted(0.9)),
+        weighted(0.8, proptest::bool::weighted(0.9)),
     )
         .prop_map(|(starts, ends, rules)| Options {
             delay: starts.0,
@@ -108,11 +108,11 @@ fn options() -> impl Strategy<Value = Options> {
 
 fn call() -> impl Strategy<Value = Call> {
     let verdict = prop_oneof![
-        3 => Just(Verdict::Accept),
-        3 => Just(Verdict::Retryable),
+        2 => Just(Verdict::Accept),
+        2 => Just(Verdict::Retryable),
         1 => Just(Verdict::Fatal),
         2 => (0..25_u64).prop_map(|delay| Verdict::NotBefore(ms(delay))),
-        1 => Just(Verdict::NoMoreStarts),
+        2 => Just(Verdict::NoMoreStarts),
     ];
     let latency = prop_oneof![5 => (0..30_u64).prop_map(Some), 1 => Just(None)];
     (latency, any::<bool>(), verdict).prop_map(|(latency, is_ok, verdict)| Call {
@@ -125,22 +125,24 @@ fn call() -> impl Strategy<Value = Call> {
 fn request() -> impl Strategy<Value = Request> {
     let pause = prop_oneof![Just(0_u64), 1..10_u64];
     let kept = prop_oneof![Just(0_u64), 1..10_u64];
-    (0..30_u64, maybe(0..60_u64), pause, kept).prop_map(|(begins, after, pause, kept)| Request {
-        begins,
-        dropped: after.map(|after| begins + after),
-        pause,
-        kept,
+    (0..30_u64, weighted(0.3, 0..60_u64), pause, kept).prop_map(|(begins, after, pause, kept)| {
+        Request {
+            begins,
+            dropped: after.map(|after| begins + after),
+            pause,
+            kept,
+        }
     })
 }
 
 pub(super) fn plans() -> impl Strategy<Value = Plan> {
     let services = (
-        proptest::collection::vec(1..5_usize, 1..4),
+        proptest::collection::vec(1..4_usize, 1..4),
         maybe(2..4_usize),
         proptest::collection::vec(call(), 1..12),
         proptest::collection::vec(proptest::bool::weighted(0.85), 1..12),
     );
-    let requests = proptest::collection::vec(request(), 1..7);
+    let requests = proptest::collection::vec(request(), 1..9);
     (options(), services, requests, any::<u64>()).prop_map(
         |(options, (permits, replicas, calls, readiness), requests, spurious)| Plan {
             options,
