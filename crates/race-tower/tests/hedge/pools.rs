@@ -16,7 +16,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use race_core::{OnFailure, VirtualTimer};
+use race_core::{OnFailure, test::VirtualTimer};
 use race_tower::{Backends, Hedge, HedgeError, Replicas};
 use tower::{Layer as _, Service as _};
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use proptest::{option::weighted, prelude::*};
-use race_core::{Budget, OnFailure, Verdict, VirtualTimer};
+use race_core::{Budget, OnFailure, Verdict, test::VirtualTimer};
 use race_tower::GenericHedgeLayer;
 
 use super::pool::{Reply, Shared};

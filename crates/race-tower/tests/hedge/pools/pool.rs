@@ -9,7 +9,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use race_core::{Event, EventKind, Observer, Refusal, Verdict, VirtualClock};
+use race_core::{
+    Verdict,
+    observe::{Event, EventKind, Observer, Refusal},
+    test::VirtualClock,
+};
 use tower::Service;
 
 use super::plan::{Call, Plan};
