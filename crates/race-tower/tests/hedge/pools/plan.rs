@@ -21,6 +21,7 @@ pub(super) struct Options {
     pub(super) deadline: Option<u64>,
     /// Percent, reserve, and whether fail-over is charged.
     budget: Option<(u16, u16, bool)>,
+    /// Whether rules that follow the verdicts let a request be repeated; `None` is the default rules.
     rules: Option<bool>,
 }
 
