@@ -32,14 +32,14 @@ impl Ejection {
     }
 
     /// Sets how long the first ejection lasts. The second one in a row lasts twice as long, the
-    /// third one three times. Default: 30 s.
+    /// third one three times. Default: 30 s. With zero nothing is ejected.
     #[must_use]
     pub const fn first(mut self, time: Duration) -> Self {
         self.first = time;
         self
     }
 
-    /// Limits how long an ejection lasts. Default: 300 s.
+    /// Limits how long an ejection lasts. Default: 300 s. With zero nothing is ejected.
     #[must_use]
     pub const fn longest(mut self, time: Duration) -> Self {
         self.longest = time;
@@ -48,7 +48,7 @@ impl Ejection {
 
     /// Returns whether this number of failures in a row ejects an endpoint.
     pub(crate) fn is_due(&self, failures: u32) -> bool {
-        self.failures.is_some_and(|least| failures >= least)
+        !self.time(1).is_zero() && self.failures.is_some_and(|least| failures >= least)
     }
 
     /// Returns how long an ejection lasts, by its number in a row.

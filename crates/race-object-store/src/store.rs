@@ -197,7 +197,8 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
         self.options(RaceOptions::new().deadline(deadline))
     }
 
-    /// Limits how many hedges all reads together may start. Default: no limit.
+    /// Limits how many hedges all reads together may start. Takes an `Arc<Budget>`, or an `Option`
+    /// of one. Default: no limit.
     ///
     /// A fail-over after an error is not a hedge: it is free, unless the budget is made with
     /// [`Budget::charge_failover`]. So errors and outages can double the reads whatever the budget;
@@ -215,8 +216,8 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     /// let store = HedgedStore::new(InMemory::new(), delay).budget(budget);
     /// ```
     #[must_use]
-    pub fn budget(mut self, budget: Arc<Budget>) -> Self {
-        self.options.budget = Some(budget);
+    pub fn budget(mut self, budget: impl Into<Option<Arc<Budget>>>) -> Self {
+        self.options.budget = budget.into();
         self
     }
 

@@ -159,7 +159,8 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
         self.options(RaceOptions::new().deadline(deadline))
     }
 
-    /// Limits how many hedges all requests together may start. Default: no limit.
+    /// Limits how many hedges all requests together may start. Takes an `Arc<Budget>`, or an
+    /// `Option` of one. Default: no limit.
     ///
     /// An attempt that starts because another one failed is free, unless the budget says
     /// [`charge_failover`](Budget::charge_failover): when a service fails every request, it gets
@@ -175,8 +176,8 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
     /// let layer = HedgeLayer::new(Duration::from_millis(50)).budget(budget);
     /// ```
     #[must_use]
-    pub fn budget(mut self, budget: Arc<Budget>) -> Self {
-        self.options.budget = Some(budget);
+    pub fn budget(mut self, budget: impl Into<Option<Arc<Budget>>>) -> Self {
+        self.options.budget = budget.into();
         self
     }
 

@@ -161,3 +161,16 @@ fn failures_that_are_no_trial_make_no_ejection_longer() {
     assert_eq!(health.standing(at(259)), Standing::Ejected);
     assert_eq!(health.standing(at(260)), Standing::Due);
 }
+
+#[test]
+fn ejection_of_no_time_is_none() {
+    let times = [
+        Ejection::after(1).first(Duration::ZERO),
+        Ejection::after(1).longest(Duration::ZERO),
+    ];
+    for ejection in times {
+        let mut health = Health::default();
+        health.failed(health.revision(), false, at(0), &ejection);
+        assert_eq!(health.standing(at(0)), Standing::InRotation);
+    }
+}

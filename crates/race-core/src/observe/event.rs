@@ -118,7 +118,8 @@ pub enum Refusal {
     Gate,
     /// The budget is used up.
     Budget,
-    /// A classifier answered `Verdict::NoMoreStarts`.
+    /// A classifier answered `Verdict::NoMoreStarts`, or `Verdict::NotBefore` with a time that never
+    /// passes.
     Verdict,
     /// The deadline of the race comes before the earliest moment at which delay, pause, minimum gap,
     /// pushback or gate allow the attempt to start, or at that moment.

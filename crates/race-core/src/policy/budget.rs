@@ -161,7 +161,8 @@ impl Budget {
     }
 
     /// Limits how many unused attempts can be saved on top of the reserve. It bounds what a quiet
-    /// week allows in a bad minute. Default: 100.
+    /// week allows in a bad minute. Default: 100. With 0 a budget without a reserve pays for nothing,
+    /// because no deposit can be saved.
     ///
     /// With 32-bit pointers, reserve and savings together hold at most 67,108 attempts.
     #[must_use]

@@ -24,7 +24,9 @@ pub struct RaceAt<K, T> {
 impl<K: Placement, T> GenericRace<K, Of<(), ()>, T> {
     /// Races on a timer of your own: `Race::at(timer).of(policy, futures)`, and so on.
     ///
-    /// Without it, a constructor uses `T::default()`.
+    /// Without it, a constructor uses `T::default()`. An alias with a timer, such as
+    /// `race_tokio::Race`, takes only values of that timer; use the `Race` of `race_core`, which is
+    /// `race::core::Race`.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -36,6 +38,7 @@ impl<K: Placement, T> GenericRace<K, Of<(), ()>, T> {
     /// # Ok::<(), race_core::test::Deadlock>(())
     /// ```
     #[inline]
+    // The compiler quotes this line if the alias has another timer: use race::core::Race, or race_core::Race
     pub fn at(timer: T) -> RaceAt<K, T>
     where
         T: Timer + Unpin,

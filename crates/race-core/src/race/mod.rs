@@ -97,7 +97,8 @@ pin_project! {
     ///     other attempts deliverable. (If the attempt had committed, there are no others.)
     /// 11. Result-aware finishers start the next attempt as soon as `OnFailure`, pause, gap and
     ///     pushback allow. They never wait with nothing running while something may start, unless
-    ///     one of these delays it, or a gate answered `NotNow`.
+    ///     one of these delays it, or a gate answered `NotNow`. (With `OnFailure::Wait` only the
+    ///     delay starts attempts, and a refusal by a budget or a gate ends that.)
     /// 12. An attempt that has a timeout ends by it, and a race that has a deadline ends by it,
     ///     unless an attempt has committed before. A result at the same instant wins over both; both
     ///     win over a start. With nothing running, a race does not wait for a deadline before which
@@ -109,7 +110,8 @@ pin_project! {
     ///
     /// Polling panics if an attempt, the function that makes attempts, the source, the policy, a
     /// gate, an observer or the timer panics. The race can be polled on after that: a panicked
-    /// attempt is gone, and the others are delivered; a candidate that was about to start is lost;
+    /// attempt is gone, and the others are delivered; a candidate that was about to start is lost,
+    /// and so is what its start was charged;
     /// a source that panicked is at its end. If dropping a cancelled attempt panics, the panic
     /// propagates, and the output of the winner is dropped.
     ///

@@ -227,7 +227,8 @@ mod shared {
         /// `Arc<Budget>`, or an `Option` of these for options that come from elsewhere.
         ///
         /// After a refusal, delays start nothing any more; a failure still does, and so does the
-        /// end of the last running attempt in result-aware finishers.
+        /// end of the last running attempt in result-aware finishers. With
+        /// [`OnFailure::Wait`](crate::OnFailure::Wait) nothing does: the refusal is final.
         ///
         /// ```
         /// # use std::time::Duration;

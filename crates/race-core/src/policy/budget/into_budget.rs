@@ -37,6 +37,18 @@ impl<B: IntoBudget> IntoBudget for Option<B> {
     }
 }
 
+/// `None` charges nothing.
+impl<'a, B> IntoBudget for &'a Option<B>
+where
+    &'a B: IntoBudget,
+{
+    type Hook = Option<<&'a B as IntoBudget>::Hook>;
+
+    fn into_hook(self) -> Self::Hook {
+        self.as_ref().map(IntoBudget::into_hook)
+    }
+}
+
 macro_rules! into_budget {
     ($arc:ty) => {
         impl IntoBudget for $arc {
