@@ -98,10 +98,22 @@ impl Model {
         are_known && is_fresh(one) && is_fresh(other) && least > most
     }
 
-    /// Returns whether the one is worse than the other in one respect, and better in none.
-    fn is_worse(&self, one: usize, other: usize) -> bool {
+    /// Returns whether both learnt last at one moment, by attempts that succeeded, and so have the
+    /// same weight.
+    fn are_alike(&self, one: usize, other: usize) -> bool {
+        let [one, other] = [one, other].map(|it| &self.all[it]);
+        let are_plain = [one, other]
+            .iter()
+            .all(|it| it.cancelled.is_empty() && !it.has_failed);
+        are_plain && one.at == other.at
+    }
+
+    /// Returns whether the one is worse than the other in one respect, and better in none. Old
+    /// latencies are drawn to the mean of all that are compared: if there are more than these two,
+    /// that can change the order of latencies of different ages.
+    fn is_worse(&self, one: usize, other: usize, is_pair: bool) -> bool {
         let [busy, of_other] = [one, other].map(|it| self.all[it].in_flight);
-        let slower = self.is_slower(one, other);
+        let slower = self.is_slower(one, other) && (is_pair || self.are_alike(one, other));
         let are_unknown = self.is_unknown(one) && self.is_unknown(other);
         (slower && busy >= of_other) || (are_unknown && busy > of_other)
     }
@@ -167,7 +179,10 @@ proptest! {
                     prop_assert!(picked.is_some(), "{value} is not free");
                     let picked = picked.unwrap();
                     let others = free.iter().filter(|it| **it != picked);
-                    let worse = others.clone().filter(|other| model.is_worse(picked, **other));
+                    let is_pair = choices.min(free.len()) == 2;
+                    let worse = others
+                        .clone()
+                        .filter(|other| model.is_worse(picked, **other, is_pair));
                     // It is compared with so many of the others.
                     let better = others.count() - worse.count();
                     let compared = (choices - 1).min(free.len() - 1);

@@ -25,9 +25,10 @@ impl Model<'_> {
     /// Polls the attempts from a position on.
     pub(super) fn poll_from(&mut self, first: usize) -> Option<Running> {
         let mut finished = None;
-        let mut progressed = false;
+        let (mut progressed, mut has_changed) = (false, false);
         for attempt in &mut self.running[first..] {
             while attempt.signs.last().is_some_and(|(at, _)| *at <= self.now) {
+                has_changed = true;
                 match attempt.signs.pop().unwrap().1 {
                     Sign::Progress => progressed = true,
                     Sign::Hold => attempt.holds = true,
@@ -50,6 +51,9 @@ impl Model<'_> {
             }
         }
         self.heed(progressed);
+        if has_changed && self.due() > self.now {
+            self.put_place_back();
+        }
         match finished {
             None => None,
             Some(index) if self.running.iter().any(|it| it.index == index) => {
