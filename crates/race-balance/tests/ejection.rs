@@ -37,7 +37,7 @@ fn attempt(balance: &Servers, endpoint: usize) -> Lease<usize, VirtualClock> {
     attempt.expect("attempts go round")
 }
 
-/// Lets so many attempts at one endpoint fail. They begin together, before it is ejected.
+/// Lets this number of attempts at one endpoint fail. They begin together, before it is ejected.
 fn fail(balance: &Servers, endpoint: usize, times: usize) {
     let attempts: Vec<_> = (0..times).map(|_| attempt(balance, endpoint)).collect();
     attempts.into_iter().for_each(Lease::failed);

@@ -183,7 +183,7 @@ proptest! {
                     let worse = others
                         .clone()
                         .filter(|other| model.is_worse(picked, **other, is_pair));
-                    // It is compared with so many of the others.
+                    // The balance compares it with this many of the others.
                     let better = others.count() - worse.count();
                     let compared = (choices - 1).min(free.len() - 1);
                     prop_assert!(better >= compared, "{value} costs more than another one");

@@ -80,7 +80,7 @@ impl<N: Network, R> GenericConnector<N, R, Sockets<N>> {
     /// options. A second function replaces the first. Default: none.
     ///
     /// The socket is of the family of the address, and does not block. `TCP_NODELAY` is set; the
-    /// function may clear it. An error is a failure of the attempt, and the race goes on with the
+    /// function may clear it. An error is a failure of the attempt, and the race continues with the
     /// next address. The function must not block, connect the socket, or make it block.
     ///
     /// ```

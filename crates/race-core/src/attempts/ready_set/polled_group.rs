@@ -25,7 +25,7 @@ impl PolledGroup<Root> {
     pub(super) fn as_group(&mut self) -> &mut PolledGroup {
         let group = core::ptr::from_mut(self).cast::<PolledGroup>();
         // SAFETY: `PolledGroup` is `repr(C)`, and a `Root` is `repr(transparent)` around a handle.
-        // Nobody replaces the handle: the callers only read it.
+        // The callers only read the handle and never replace it.
         unsafe { &mut *group }
     }
 }

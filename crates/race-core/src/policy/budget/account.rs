@@ -66,7 +66,7 @@ impl State {
 }
 
 impl Account {
-    /// Starts with a balance, and a start reserve of so many attempts.
+    /// Starts with a balance, and a start reserve of this number of attempts.
     pub(super) fn new(balance: usize, start: u8) -> Self {
         let state = match start {
             0 => State {
