@@ -13,8 +13,8 @@ const VARIABLE: &str = "MSRV_RUSTC";
 /// For builds whose warnings another task judges.
 pub(crate) const QUIET: &str = "-Awarnings";
 
-/// Whoever builds the libraries from a checkout or a git dependency sees their warnings. Cargo hides
-/// those of dependencies from a registry.
+/// Cargo shows the warnings of libraries from a checkout or a git dependency, and hides those of
+/// dependencies from a registry.
 const STRICT: &str = "-Dwarnings";
 
 /// Features whose dependencies need a newer compiler, with their libraries.

@@ -119,9 +119,9 @@ impl<E, C: Clock + Clone> Targets<E, C> {
     /// Returns a gate for `Race::gate`, for losers that run on to their end: a hedge starts only at
     /// an endpoint with at most a tenth as many attempts in flight as that of the first attempt,
     /// rounded down. So it starts at an idle endpoint if the first has fewer than ten. If none of
-    /// those that the attempt may go to has room, the gate is asked again after another delay. With
-    /// a delay of zero the first refusal is final (see [`Permit::NotNow`]), and with one endpoint
-    /// there is no hedge.
+    /// those that the attempt may go to has room, the gate is asked again after another delay, or
+    /// after the minimum gap if the delay is zero. If both are zero, the first refusal is final (see
+    /// [`Permit::NotNow`]). With one endpoint there is no hedge.
     ///
     /// Without it such hedges make a loaded service slower. If losers are cancelled it is not
     /// needed: they make room. A stricter rule, which needs to know all attempts in flight, hedges

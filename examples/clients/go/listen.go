@@ -219,6 +219,8 @@ func (c *Client) handle(l *listener, d *Delivery) {
 	}
 	if err := l.ctx.Err(); err != nil && errors.Is(failure, err) {
 		failure = Unharmed(failure)
+		// Given back while the route is registered, the task could return to this client at once.
+		<-l.stop
 	}
 	if failure != nil {
 		c.dialer.Logf("hyperdelay: the handler of task %q on route %q, attempt %d: %v", d.ID, d.Route, d.Attempt, failure)

@@ -134,7 +134,8 @@ func TestAHandlerThatEndsWithItsListenHasNotFailed(t *testing.T) {
 	server.deliver("r", "a", 1)
 	await(t, began)
 	stop()
-	server.next("unregister")
+	left := server.next("unregister")
+	server.send(`{"kind":"unregistered","route_key":"r","reason":"asked","tag":%q}`, left["tag"])
 	got := server.next("nack")
 	wantAnswer(t, got, "a", 1)
 	if got["failed"] != false {
