@@ -24,7 +24,7 @@ use crate::Family;
 ///
 /// ```
 /// use std::time::Duration;
-/// use race_connect::{Candidates, NextAddress};
+/// use race_connect::{Candidates, Next};
 /// use race_core::Moment;
 ///
 /// let at = |millis| Moment::from(Duration::from_millis(millis));
@@ -32,13 +32,13 @@ use crate::Family;
 /// let v6 = "[2001:db8::1]:443".parse().unwrap();
 ///
 /// let mut candidates = Candidates::new(Duration::from_millis(50));
-/// assert_eq!(candidates.next(at(0)), NextAddress::Wait);
+/// assert_eq!(candidates.next(at(0)), Next::Wait);
 /// candidates.add([v4], at(10)); // A before AAAA
-/// assert_eq!(candidates.next(at(10)), NextAddress::Until(at(60)));
+/// assert_eq!(candidates.next(at(10)), Next::Until(at(60)));
 /// candidates.add([v6], at(30));
-/// assert_eq!(candidates.next(at(30)), NextAddress::Start(v6));
+/// assert_eq!(candidates.next(at(30)), Next::Start(v6));
 /// candidates.started(v6);
-/// assert_eq!(candidates.next(at(30)), NextAddress::Start(v4));
+/// assert_eq!(candidates.next(at(30)), Next::Start(v4));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Candidates {
@@ -63,12 +63,12 @@ struct Addresses {
     has_ended: bool,
 }
 
-/// The answer of [`Candidates::next`].
+/// The answer of [`Candidates::next`], and of `next` of [`v3::Endpoints`](crate::v3::Endpoints).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NextAddress {
-    /// Connect to this address when an attempt may start.
-    Start(SocketAddr),
+pub enum Next<A> {
+    /// Connect to this address or endpoint when an attempt may start.
+    Start(A),
     /// Wait for an answer of the resolver, at most until this moment.
     Until(Moment),
     /// Wait for an answer of the resolver.
@@ -148,18 +148,18 @@ impl Candidates {
     /// Returns the address to start now, or how long to wait for one. It may change until an
     /// attempt starts: a better address may arrive, or the address may be withdrawn.
     #[must_use]
-    pub fn next(&self, now: Moment) -> NextAddress {
+    pub fn next(&self, now: Moment) -> Next<SocketAddr> {
         let Some((family, address)) = self.next_address() else {
             return match self.v4.has_ended && self.v6.has_ended {
-                true => NextAddress::Over,
-                false => NextAddress::Wait,
+                true => Next::Over,
+                false => Next::Wait,
             };
         };
         match self.delay_ends {
             Some(ends) if self.turn.is_none() && self.awaits_preferred(family) && now < ends => {
-                NextAddress::Until(ends)
+                Next::Until(ends)
             }
-            _ => NextAddress::Start(address),
+            _ => Next::Start(address),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{
     cmp::Reverse,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    time::Duration,
 };
 
 /// Sorts the addresses of a host by RFC 6724, best first, as `getaddrinfo` does.
@@ -25,23 +26,51 @@ pub fn sort_destinations(
     addresses: &mut [SocketAddr],
     mut source: impl FnMut(SocketAddr) -> Option<IpAddr>,
 ) {
-    // Less is better.
-    addresses.sort_by_cached_key(|destination| {
-        let source = source(*destination).map(mapped);
-        let destination = mapped(destination.ip());
-        let Some(source) = source else {
-            return (true, true, true, Reverse(0), 0, Reverse(0)); // rule 1
+    addresses
+        .sort_by_cached_key(|destination| Rank::new(destination.ip(), source(*destination), None));
+}
+
+/// The place of a destination in the order of RFC 6724. Less is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    is_unreachable: bool,    // rule 1
+    has_other_scope: bool,   // rule 2
+    has_other_label: bool,   // rule 5
+    precedence: Reverse<u8>, // rule 6
+    scope: u8,               // rule 8
+    /// A rule between 8 and 9 for what is known of addresses: unknown ones are last.
+    handshake: Duration,
+    prefix: Reverse<u32>, // rule 9
+}
+
+impl Rank {
+    /// `handshake` is the time that handshakes with the destination take, if it is known.
+    pub(crate) fn new(
+        destination: IpAddr,
+        source: Option<IpAddr>,
+        handshake: Option<Duration>,
+    ) -> Self {
+        let destination = mapped(destination);
+        let mut rank = Self {
+            is_unreachable: true,
+            has_other_scope: true,
+            has_other_label: true,
+            precedence: Reverse(0),
+            scope: 0,
+            handshake: handshake.unwrap_or(Duration::MAX),
+            prefix: Reverse(0),
         };
-        let (from, to) = (policy(source), policy(destination));
-        (
-            false,
-            scope(source) != scope(destination),         // rule 2
-            from.label != to.label,                      // rule 5
-            Reverse(to.precedence),                      // rule 6
-            scope(destination),                          // rule 8
-            Reverse(common_prefix(source, destination)), // rule 9
-        )
-    });
+        if let Some(source) = source.map(mapped) {
+            let (from, to) = (policy(source), policy(destination));
+            rank.is_unreachable = false;
+            rank.has_other_scope = scope(source) != scope(destination);
+            rank.has_other_label = from.label != to.label;
+            rank.precedence = Reverse(to.precedence);
+            rank.scope = scope(destination);
+            rank.prefix = Reverse(common_prefix(source, destination));
+        }
+        rank
+    }
 }
 
 /// Returns the address from which the system would reach a destination; `None` if there is no

@@ -11,7 +11,7 @@ use race_core::{
     source::{Handles, Source, SourceTypes},
 };
 
-use crate::{NextAddress, gap::Gap, resolution::Resolution};
+use crate::{Next, gap::Gap, resolution::Resolution};
 
 /// A resolution that outlives the race, which drops its source.
 pub(crate) struct Shared<A>(Arc<Mutex<Resolution<A>>>);
@@ -75,13 +75,13 @@ where
             let now = self.timer.now();
             let next = self.resolution.lock().next(now, Some(cx));
             let moment = match next {
-                NextAddress::Start(address) => match self.gap.until(address, now) {
+                Next::Start(address) => match self.gap.until(address, now) {
                     Some(moment) => moment,
                     None => return Poll::Ready(Some(address)),
                 },
-                NextAddress::Wait => return Poll::Pending,
-                NextAddress::Over => return Poll::Ready(None),
-                NextAddress::Until(moment) => moment,
+                Next::Wait => return Poll::Pending,
+                Next::Over => return Poll::Ready(None),
+                Next::Until(moment) => moment,
             };
             ready!(Pin::new(&mut self.timer).poll_until(moment, cx));
         }
@@ -93,7 +93,7 @@ where
         let next = self.resolution.lock().next(now, None);
         Poll::Ready(match next {
             // The new address may have to wait where the old one did not.
-            NextAddress::Start(address) if self.gap.until(address, now).is_none() => {
+            Next::Start(address) if self.gap.until(address, now).is_none() => {
                 *candidate = address;
                 true
             }

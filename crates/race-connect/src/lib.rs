@@ -12,6 +12,7 @@
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
 //! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.
 //! - [`Candidates`] is the pure part, without sockets and clock.
+//! - [`v3`] is Happy Eyeballs v3: HTTPS records, QUIC, NAT64.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod family;
@@ -45,6 +46,7 @@ pub mod smol;
 #[cfg(feature = "tokio")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub mod tokio;
+pub mod v3;
 
 #[cfg(feature = "hickory")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hickory")))]
@@ -52,7 +54,7 @@ pub use hickory_resolver;
 pub use race_core;
 
 pub use answer::Answer;
-pub use candidates::{Candidates, NextAddress};
+pub use candidates::{Candidates, Next};
 pub use connector::GenericConnector;
 pub use destinations::{sort_destinations, source_address};
 pub use dial::Dial;

@@ -19,8 +19,8 @@ use reqwest::dns::{Addrs, Name, Resolving};
 use tokio::time::timeout;
 
 use crate::{
-    Answer, Candidates, ConnectError, NextAddress, Resolve, resolution::Resolution,
-    sort_destinations, source_address,
+    Answer, Candidates, ConnectError, Next, Resolve, resolution::Resolution, sort_destinations,
+    source_address,
 };
 
 /// A resolver for `reqwest::ClientBuilder::dns_resolver`.
@@ -122,7 +122,7 @@ async fn resolve_until<A>(
 
 fn sorted<A>(mut resolution: Resolution<A>) -> Result<Vec<SocketAddr>, ConnectError> {
     let mut addresses = Vec::new();
-    while let NextAddress::Start(address) = resolution.next(Moment::ZERO, None) {
+    while let Next::Start(address) = resolution.next(Moment::ZERO, None) {
         resolution.started(address);
         addresses.push(address);
     }

@@ -8,7 +8,7 @@ use std::{
 use futures_core::Stream;
 use race_core::Moment;
 
-use crate::{Answer, Candidates, Family, NextAddress};
+use crate::{Answer, Candidates, Family, Next};
 
 /// How many answers one poll takes. A resolver that always has one must not hang its task.
 const ANSWERS_PER_POLL: usize = 32;
@@ -100,7 +100,7 @@ impl<A: Stream<Item = Answer> + Unpin> Resolution<A> {
 impl<A> Resolution<A> {
     /// Returns the address to start at `now`. If that may change, the waker is woken after the next
     /// answer.
-    pub(crate) fn next(&mut self, now: Moment, cx: Option<&Context<'_>>) -> NextAddress {
+    pub(crate) fn next(&mut self, now: Moment, cx: Option<&Context<'_>>) -> Next<SocketAddr> {
         self.waker = cx.map(|cx| cx.waker().clone());
         self.candidates.next(now)
     }

@@ -3,7 +3,7 @@ use std::{net::SocketAddr, time::Duration};
 use proptest::prelude::*;
 use race_core::Moment;
 
-use super::{Candidates, NextAddress};
+use super::{Candidates, Next};
 use crate::Family;
 
 fn at(millis: u64) -> Moment {
@@ -32,7 +32,7 @@ fn candidates() -> Candidates {
 /// Starts the next address, if there is one.
 fn start(candidates: &mut Candidates, now: u64) -> Option<SocketAddr> {
     match candidates.next(at(now)) {
-        NextAddress::Start(address) => {
+        Next::Start(address) => {
             candidates.started(address);
             Some(address)
         }
@@ -51,7 +51,7 @@ fn interleaved(resolved: &str, first_family_count: usize) -> Vec<SocketAddr> {
     candidates.end(Family::V4);
     candidates.end(Family::V6);
     let order = order(&mut candidates, 0);
-    assert_eq!(candidates.next(at(0)), NextAddress::Over);
+    assert_eq!(candidates.next(at(0)), Next::Over);
     order
 }
 
@@ -88,22 +88,22 @@ fn preferred_family_comes_first_whatever_the_resolver_says() {
 #[test]
 fn first_v6_answer_starts_at_once() {
     let mut candidates = candidates();
-    assert_eq!(candidates.next(at(0)), NextAddress::Wait);
+    assert_eq!(candidates.next(at(0)), Next::Wait);
     candidates.add(addresses("6a 6b"), at(7));
     assert_eq!(order(&mut candidates, 7), addresses("6a 6b"));
-    assert_eq!(candidates.next(at(7)), NextAddress::Wait, "for A");
+    assert_eq!(candidates.next(at(7)), Next::Wait, "for A");
     candidates.end(Family::V6);
     candidates.end(Family::V4);
-    assert_eq!(candidates.next(at(7)), NextAddress::Over);
+    assert_eq!(candidates.next(at(7)), Next::Over);
 }
 
 #[test]
 fn first_v4_answer_waits_for_v6_at_most_the_resolution_delay() {
     let mut candidates = candidates();
     candidates.add(addresses("4a"), at(100));
-    assert_eq!(candidates.next(at(100)), NextAddress::Until(at(150)));
+    assert_eq!(candidates.next(at(100)), Next::Until(at(150)));
     candidates.add(addresses("4b"), at(140)); // does not extend it
-    assert_eq!(candidates.next(at(149)), NextAddress::Until(at(150)));
+    assert_eq!(candidates.next(at(149)), Next::Until(at(150)));
     assert_eq!(order(&mut candidates, 150), addresses("4a 4b"));
 }
 
@@ -127,7 +127,7 @@ fn negative_v6_answer_ends_the_resolution_delay() {
 fn remembered_v4_waits_for_v4() {
     let mut candidates = candidates().prefer(Some(Family::V4));
     candidates.add(addresses("6a"), at(0));
-    assert_eq!(candidates.next(at(0)), NextAddress::Until(at(50)));
+    assert_eq!(candidates.next(at(0)), Next::Until(at(50)));
     candidates.add(addresses("4a"), at(20));
     assert_eq!(order(&mut candidates, 20), addresses("4a 6a"));
 }
@@ -152,7 +152,7 @@ fn address_that_waits_for_its_start_gives_way_to_a_better_one() {
     let mut candidates = candidates();
     candidates.add(addresses("4a 4b"), at(0));
     assert_eq!(start(&mut candidates, 50), Some(address("4a")));
-    assert_eq!(candidates.next(at(50)), NextAddress::Start(address("4b")));
+    assert_eq!(candidates.next(at(50)), Next::Start(address("4b")));
     candidates.add(addresses("6a 6b"), at(60));
     assert_eq!(order(&mut candidates, 300), addresses("6a 4b 6b"));
 }
@@ -172,9 +172,9 @@ fn withdrawn_addresses_are_taken_out() {
     candidates.add(addresses("6a 6b 6c"), at(0));
     assert_eq!(start(&mut candidates, 0), Some(address("6a")));
     candidates.withdraw(address("6b"));
-    assert_eq!(candidates.next(at(0)), NextAddress::Start(address("6c")));
+    assert_eq!(candidates.next(at(0)), Next::Start(address("6c")));
     candidates.withdraw(address("6c"));
-    assert_eq!(candidates.next(at(0)), NextAddress::Wait);
+    assert_eq!(candidates.next(at(0)), Next::Wait);
     candidates.add(addresses("6c"), at(0));
     assert_eq!(order(&mut candidates, 0), addresses("6c"));
 }
@@ -185,7 +185,7 @@ fn address_that_is_withdrawn_and_added_again_before_its_start_starts_once() {
         let mut candidates = candidates();
         candidates.add(addresses(first), at(0));
         let last = *addresses(first).last().unwrap();
-        while candidates.next(at(0)) != NextAddress::Start(last) {
+        while candidates.next(at(0)) != Next::Start(last) {
             start(&mut candidates, 0);
         }
         candidates.withdraw(last);
@@ -200,7 +200,7 @@ fn withdrawn_first_address_leaves_the_resolution_delay_to_the_other_family() {
     candidates.add(addresses("6a"), at(0));
     candidates.add(addresses("4a"), at(10));
     candidates.withdraw(address("6a"));
-    assert_eq!(candidates.next(at(20)), NextAddress::Until(at(50)));
+    assert_eq!(candidates.next(at(20)), Next::Until(at(50)));
 }
 
 #[test]
