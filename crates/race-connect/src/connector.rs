@@ -2,13 +2,20 @@ use std::{
     fmt, io,
     marker::PhantomData,
     net::{Ipv6Addr, SocketAddr},
-    pin::pin,
+    pin::Pin,
+    task::{Context, Poll},
 };
 
 use futures_core::Stream;
-use race_core::{Timer, observe::Clock};
+use race_core::{Moment, Timer, observe::Clock};
 
-use crate::{Answer, ConnectError, Connected, Dial, HappyEyeballs, Resolve, resolve::OneAnswer};
+use crate::{
+    Answer, ConnectError, Connected, Dial, HappyEyeballs, Resolve,
+    plan::{Discover, Plan},
+    resolution::Resolution,
+    resolve::OneAnswer,
+    v3::Origin,
+};
 
 /// The timer, the resolver and the sockets of a runtime.
 #[doc(hidden)]
@@ -25,7 +32,8 @@ pub trait Network {
 /// client of `hyper_util`.
 ///
 /// - `N` is the network of a runtime.
-/// - `R`, a [`Resolve`], is the resolver: by default the system's.
+/// - `R` is the resolver: a [`Resolve`], by default the system's, or a
+///   [`v3::Discovery`](crate::v3::Discovery).
 /// - `D`, a [`Dial`], makes the attempts: by default, TCP sockets of the runtime.
 #[derive(Clone)]
 pub struct GenericConnector<N, R, D> {
@@ -68,9 +76,9 @@ impl<N, R: fmt::Debug, D> fmt::Debug for GenericConnector<N, R, D> {
 }
 
 impl<N, R, D> GenericConnector<N, R, D> {
-    /// Asks this resolver instead.
+    /// Asks this resolver instead: a [`Resolve`], or a [`v3::Discovery`](crate::v3::Discovery).
     #[must_use]
-    pub fn resolver<R2: Resolve>(self, resolver: R2) -> GenericConnector<N, R2, D> {
+    pub fn resolver<R2: Discover>(self, resolver: R2) -> GenericConnector<N, R2, D> {
         GenericConnector {
             settings: self.settings,
             resolver,
@@ -93,26 +101,30 @@ impl<N, R, D> GenericConnector<N, R, D> {
     /// `TcpStream` does.
     ///
     /// ```
-    /// use race_connect::{refuse_self_connection, tokio::Connector};
+    /// use race_connect::{Destination, refuse_self_connection, tokio::Connector};
     /// use tokio::net::TcpStream;
     /// # use std::{io, net::SocketAddr};
     /// # async fn ask_for(_: &mut TcpStream, _: SocketAddr) -> io::Result<()> { Ok(()) }
     ///
     /// let proxy = "192.0.2.1:3128";
-    /// let connector = Connector::default().dial(move |address| async move {
+    /// let connector = Connector::default().dial(move |to: Destination| async move {
     ///     let mut stream = TcpStream::connect(proxy).await?;
     ///     refuse_self_connection(&stream)?;
-    ///     ask_for(&mut stream, address).await?;
+    ///     ask_for(&mut stream, to.address()).await?;
     ///     Ok(stream)
     /// });
     /// # let _ = connector;
     /// ```
     #[must_use]
     pub fn dial<D2: Dial>(self, dial: D2) -> GenericConnector<N, R, D2> {
+        self.map_dial(|_| dial)
+    }
+
+    pub(crate) fn map_dial<D2>(self, map: impl FnOnce(D) -> D2) -> GenericConnector<N, R, D2> {
         GenericConnector {
             settings: self.settings,
             resolver: self.resolver,
-            dial,
+            dial: map(self.dial),
             #[cfg(feature = "hyper")]
             enforce_http: self.enforce_http,
             network: PhantomData,
@@ -120,9 +132,10 @@ impl<N, R, D> GenericConnector<N, R, D> {
     }
 }
 
-impl<N: Network, R: Resolve, D: Dial> GenericConnector<N, R, D> {
+impl<N: Network, R: Discover, D: Dial> GenericConnector<N, R, D> {
     /// Connects to a host, given by its name or address. An IPv6 address may be in brackets, and
-    /// have a zone, as in `fe80::1%eth0`, which the system resolves.
+    /// have a zone, as in `fe80::1%eth0`, which the system resolves. With TLS, this is
+    /// [`connect_to`](Self::connect_to) an origin of `https`.
     ///
     /// # Errors
     ///
@@ -136,47 +149,90 @@ impl<N: Network, R: Resolve, D: Dial> GenericConnector<N, R, D> {
         host: &str,
         port: u16,
     ) -> Result<Connected<D::Connection>, ConnectError> {
-        let name = unbracketed(host);
+        self.connect_to(&match D::IS_SECURE {
+            true => Origin::https(host, port),
+            false => Origin::http(host, port),
+        })
+        .await
+    }
+
+    /// Connects to an origin. For one of `https`, a [`v3::Discovery`](crate::v3::Discovery) asks for
+    /// HTTPS records, and the dial makes a connection with TLS or QUIC.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops all attempts. The system's resolver may run on in its thread.
+    pub async fn connect_to(
+        &self,
+        origin: &Origin,
+    ) -> Result<Connected<D::Connection>, ConnectError> {
+        let name = origin.given();
+        let timer = N::Timer::default();
+        let now = timer.now();
+        let dial = |to| self.dial.dial(to);
         let connected = if name.is_empty() {
             let error =
                 io::Error::new(io::ErrorKind::InvalidInput, "the name of the host is empty");
             Err(ConnectError::without_addresses(vec![error]))
-        } else if let Ok(ip) = name.parse() {
-            let address = SocketAddr::new(ip, port);
-            self.race(OneAnswer::of(async move { Ok(vec![address]) }))
-                .await
         } else if has_zone(name) {
             let system = N::Resolver::default();
-            self.race(system.resolve(name, port)).await
+            let plan = system.plan(&self.settings, origin, now);
+            self.settings.run_plan(timer, plan, dial).await
         } else {
-            self.race(self.resolver.resolve(name, port)).await
+            let plan = self.resolver.plan(&self.settings, origin, now);
+            self.settings.run_plan(timer, plan, dial).await
         };
         connected.map_err(|error| {
-            let name = name.escape_debug();
-            error.to(match host.contains(':') {
+            let (name, port) = (name.escape_debug(), origin.port());
+            error.to(match origin.given().contains(':') {
                 true => format!("[{name}]:{port}"),
                 false => format!("{name}:{port}"),
             })
         })
     }
+}
 
-    async fn race(
-        &self,
-        answers: impl Stream<Item = Answer>,
-    ) -> Result<Connected<D::Connection>, ConnectError> {
-        let dial = |address, _| self.dial.dial(address);
-        self.settings
-            .race(N::Timer::default(), pin!(answers), dial)
-            .await
+impl<R: Resolve> Discover for R {
+    fn plan<'a>(
+        &'a self,
+        settings: &HappyEyeballs,
+        origin: &'a Origin,
+        now: Moment,
+    ) -> impl Plan + Send + 'a {
+        let answers = match origin.ip() {
+            Some(ip) => {
+                let address = SocketAddr::new(ip, origin.port());
+                Either::Left(OneAnswer::of(async move { Ok(vec![address]) }))
+            }
+            None => Either::Right(Box::pin(self.resolve(origin.given(), origin.port()))),
+        };
+        Resolution::new(answers, settings.candidates(now)).of(origin.clone())
     }
 }
 
-/// Returns an IPv6 address without its brackets.
-fn unbracketed(host: &str) -> &str {
-    let inner = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'));
-    inner.filter(|inner| inner.contains(':')).unwrap_or(host)
+/// The answers for an address, or those of a resolver.
+enum Either<A, B> {
+    Left(A),
+    Right(B),
+}
+
+impl<A, B> Stream for Either<A, B>
+where
+    A: Stream<Item = Answer> + Unpin,
+    B: Stream<Item = Answer> + Unpin,
+{
+    type Item = Answer;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
+        match self.get_mut() {
+            Self::Left(answers) => Pin::new(answers).poll_next(cx),
+            Self::Right(answers) => Pin::new(answers).poll_next(cx),
+        }
+    }
 }
 
 /// Whether a host is an IPv6 address with a zone, as in `fe80::1%eth0`.

@@ -1,6 +1,5 @@
 use std::{
     marker::PhantomData,
-    net::SocketAddr,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
@@ -11,30 +10,30 @@ use race_core::{
     source::{Handles, Source, SourceTypes},
 };
 
-use crate::{Next, gap::Gap, resolution::Resolution};
+use crate::{Next, gap::Gap, plan::Plan};
 
-/// A resolution that outlives the race, which drops its source.
-pub(crate) struct Shared<A>(Arc<Mutex<Resolution<A>>>);
+/// A plan that outlives the race, which drops its source.
+pub(crate) struct Shared<P>(Arc<Mutex<P>>);
 
-impl<A> Shared<A> {
-    pub(crate) fn new(resolution: Resolution<A>) -> Self {
-        Self(Arc::new(Mutex::new(resolution)))
+impl<P> Shared<P> {
+    pub(crate) fn new(plan: P) -> Self {
+        Self(Arc::new(Mutex::new(plan)))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Resolution<A>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, P> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<A> Clone for Shared<A> {
+impl<P> Clone for Shared<P> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-/// Attempts to connect to the addresses of a resolver's answers.
-pub(crate) struct Dials<A, T, D, F> {
-    resolution: Shared<A>,
+/// Attempts to connect to the candidates of a plan.
+pub(crate) struct Dials<P, T, D, F> {
+    plan: Shared<P>,
     /// For the Resolution Delay and the gap.
     timer: T,
     gap: Gap,
@@ -43,10 +42,10 @@ pub(crate) struct Dials<A, T, D, F> {
     attempt: PhantomData<fn() -> F>,
 }
 
-impl<A, T, D, F> Dials<A, T, D, F> {
-    pub(crate) fn new(resolution: Shared<A>, timer: T, gap: Gap, dial: D) -> Self {
+impl<P, T, D, F> Dials<P, T, D, F> {
+    pub(crate) fn new(plan: Shared<P>, timer: T, gap: Gap, dial: D) -> Self {
         Self {
-            resolution,
+            plan,
             timer,
             gap,
             dial,
@@ -56,28 +55,29 @@ impl<A, T, D, F> Dials<A, T, D, F> {
     }
 }
 
-impl<A, T, D, F> SourceTypes for Dials<A, T, D, F> {
-    type Candidate = SocketAddr;
-    type Arg = SocketAddr;
+impl<P: Plan, T, D, F> SourceTypes for Dials<P, T, D, F> {
+    type Candidate = P::Candidate;
+    type Arg = P::Candidate;
     type Attempt = F;
 }
 
-impl<A, T, D, F> Source for Dials<A, T, D, F>
+impl<P, T, D, F> Source for Dials<P, T, D, F>
 where
+    P: Plan,
     T: Timer + Unpin,
-    D: FnMut(SocketAddr, AttemptHandle) -> F,
+    D: FnMut(P::Candidate, AttemptHandle) -> F,
     F: Future,
 {
     type Output = F::Output;
 
-    fn poll_candidate(&mut self, cx: &mut Context<'_>) -> Poll<Option<SocketAddr>> {
+    fn poll_candidate(&mut self, cx: &mut Context<'_>) -> Poll<Option<P::Candidate>> {
         loop {
             let now = self.timer.now();
-            let next = self.resolution.lock().next(now, Some(cx));
+            let next = self.plan.lock().next(now, Some(cx.waker()));
             let moment = match next {
-                Next::Start(address) => match self.gap.until(address, now) {
+                Next::Start(candidate) => match self.gap.until(P::peer(&candidate).address, now) {
                     Some(moment) => moment,
-                    None => return Poll::Ready(Some(address)),
+                    None => return Poll::Ready(Some(candidate)),
                 },
                 Next::Wait => return Poll::Pending,
                 Next::Over => return Poll::Ready(None),
@@ -87,24 +87,26 @@ where
         }
     }
 
-    /// A better address may have arrived while the candidate waited for its start.
-    fn poll_reserve(&mut self, candidate: &mut SocketAddr, _: &mut Context<'_>) -> Poll<bool> {
+    /// A better candidate may have arrived while this one waited for its start.
+    fn poll_reserve(&mut self, candidate: &mut P::Candidate, _: &mut Context<'_>) -> Poll<bool> {
         let now = self.timer.now();
-        let next = self.resolution.lock().next(now, None);
+        let next = self.plan.lock().next(now, None);
         Poll::Ready(match next {
             // The new address may have to wait where the old one did not.
-            Next::Start(address) if self.gap.until(address, now).is_none() => {
-                *candidate = address;
+            Next::Start(better) if self.gap.until(P::peer(&better).address, now).is_none() => {
+                *candidate = better;
                 true
             }
             _ => false,
         })
     }
 
-    fn attempt(&mut self, address: SocketAddr) -> (SocketAddr, F) {
-        self.resolution.lock().started(address);
-        self.gap.started(self.timer.now());
-        (address, (self.dial)(address, self.handles.handle()))
+    fn attempt(&mut self, candidate: P::Candidate) -> (P::Candidate, F) {
+        let now = self.timer.now();
+        self.plan.lock().started(&candidate, now);
+        self.gap.started(now);
+        let attempt = (self.dial)(candidate.clone(), self.handles.handle());
+        (candidate, attempt)
     }
 
     fn handles(&mut self) -> Option<&mut Handles> {

@@ -1,4 +1,6 @@
-use std::{error::Error, fmt, io, net::SocketAddr, time::Duration};
+use std::{error::Error, fmt, io, time::Duration};
+
+use crate::v3::Peer;
 
 /// Why no connection was made: the reason, and every failure on the way.
 ///
@@ -10,8 +12,8 @@ pub struct ConnectError {
     reason: ConnectFailure,
     /// The name and the port, if they are known.
     host: Option<String>,
-    failed: Vec<(SocketAddr, io::Error)>,
-    unanswered: Vec<SocketAddr>,
+    failed: Vec<(Peer, io::Error)>,
+    unanswered: Vec<Peer>,
     resolver: Vec<io::Error>,
 }
 
@@ -26,6 +28,8 @@ pub enum ConnectFailure {
     NotResolved,
     /// The host has no addresses.
     NoAddresses,
+    /// The HTTPS records of the host say that there is no such service.
+    NoService,
     /// No attempt succeeded.
     AllFailed,
     /// No connection was made within this time, the resolution included.
@@ -47,10 +51,7 @@ impl ConnectError {
         }
     }
 
-    pub(crate) fn all_failed(
-        failed: Vec<(SocketAddr, io::Error)>,
-        resolver: Vec<io::Error>,
-    ) -> Self {
+    pub(crate) fn all_failed(failed: Vec<(Peer, io::Error)>, resolver: Vec<io::Error>) -> Self {
         match failed.is_empty() {
             true => Self::without_addresses(resolver),
             false => Self {
@@ -63,10 +64,20 @@ impl ConnectError {
         }
     }
 
+    pub(crate) fn no_service(failed: Vec<(Peer, io::Error)>, resolver: Vec<io::Error>) -> Self {
+        Self {
+            reason: ConnectFailure::NoService,
+            host: None,
+            failed,
+            unanswered: Vec::new(),
+            resolver,
+        }
+    }
+
     pub(crate) fn deadline(
         deadline: Duration,
-        failed: Vec<(SocketAddr, io::Error)>,
-        unanswered: Vec<SocketAddr>,
+        failed: Vec<(Peer, io::Error)>,
+        unanswered: Vec<Peer>,
         resolver: Vec<io::Error>,
     ) -> Self {
         Self {
@@ -92,19 +103,19 @@ impl ConnectError {
 
     /// Returns the attempts that failed, in the order in which they did.
     #[must_use]
-    pub fn failed(&self) -> &[(SocketAddr, io::Error)] {
+    pub fn failed(&self) -> &[(Peer, io::Error)] {
         &self.failed
     }
 
     /// Returns the attempts that failed, with their errors.
     #[must_use]
-    pub fn into_failed(self) -> Vec<(SocketAddr, io::Error)> {
+    pub fn into_failed(self) -> Vec<(Peer, io::Error)> {
         self.failed
     }
 
-    /// Returns the addresses of the attempts that were still running at the deadline.
+    /// Returns the peers of the attempts that were still running at the deadline.
     #[must_use]
-    pub fn unanswered(&self) -> &[SocketAddr] {
+    pub fn unanswered(&self) -> &[Peer] {
         &self.unanswered
     }
 
@@ -122,7 +133,7 @@ impl ConnectError {
 
     fn kind(&self) -> io::ErrorKind {
         match self.reason {
-            ConnectFailure::NoAddresses => io::ErrorKind::NotFound,
+            ConnectFailure::NoAddresses | ConnectFailure::NoService => io::ErrorKind::NotFound,
             ConnectFailure::Deadline(_) => io::ErrorKind::TimedOut,
             ConnectFailure::NotResolved | ConnectFailure::AllFailed => {
                 let last = self.last();
@@ -138,18 +149,17 @@ impl fmt::Display for ConnectError {
         match self.reason {
             ConnectFailure::NotResolved => write!(f, "cannot resolve {host}")?,
             ConnectFailure::NoAddresses => write!(f, "{host} has no addresses")?,
+            ConnectFailure::NoService => write!(f, "{host} offers no service (HTTPS 0 .)")?,
             ConnectFailure::AllFailed => write!(f, "cannot connect to {host}")?,
             ConnectFailure::Deadline(deadline) => {
                 write!(f, "no connection to {host} within {deadline:?}")?;
             }
         }
         let mut list = List { f, is_empty: true };
-        list.add(&self.failed, |f, (address, error)| {
-            write!(f, "{address}: {error}")
+        list.add(&self.failed, |f, (peer, error)| {
+            write!(f, "{peer}: {error}")
         })?;
-        list.add(&self.unanswered, |f, address| {
-            write!(f, "{address}: no answer")
-        })?;
+        list.add(&self.unanswered, |f, peer| write!(f, "{peer}: no answer"))?;
         list.add(&self.resolver, |f, error| write!(f, "resolver: {error}"))
     }
 }

@@ -1,13 +1,17 @@
 use std::{future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use futures_core::Stream;
-use race_core::{AttemptHandle, Failure, OnFailure, Race, RaceError, Timer, observe::Clock};
+use race_core::{
+    AttemptHandle, Failure, Moment, OnFailure, Race, RaceError, Timer, observe::Clock,
+};
 
 use crate::{
-    Answer, Candidates, ConnectError, Family, FamilyMemory,
+    Answer, Candidates, ConnectError, Destination, Family, FamilyMemory,
     dials::{Dials, Shared},
     gap::Gap,
+    plan::{Discover as _, Plan},
     resolution::Resolution,
+    v3::{Discovery, Lookup, Origin, Peer, Preferences, Refused, Transport},
 };
 
 /// The settings of Happy Eyeballs (RFC 8305).
@@ -40,8 +44,10 @@ pub struct HappyEyeballs {
 pub struct Connected<C> {
     /// The connection.
     pub connection: C,
-    /// Its remote address.
+    /// The address that it was made to.
     pub address: SocketAddr,
+    /// Its transport.
+    pub transport: Transport,
     /// The time from the call, the resolution included.
     pub elapsed: Duration,
 }
@@ -207,22 +213,88 @@ impl HappyEyeballs {
         D: FnMut(SocketAddr, AttemptHandle) -> F,
         F: Future<Output = io::Result<C>>,
     {
+        let candidates = self.candidates(timer.now());
+        self.run(
+            timer,
+            Resolution::new(answers, candidates),
+            |address, attempt, _| dial(address, attempt),
+        )
+        .await
+    }
+
+    /// Races connections to the endpoints of an origin, as Happy Eyeballs v3 does.
+    ///
+    /// `timer` is that of the runtime. `dial` makes an attempt of a [`Destination`]: a QUIC or a TCP
+    /// connection, with TLS if the origin is secure. An attempt that has connected over TCP reports
+    /// its [progress](Destination::progress) before it begins with TLS. The other attempts are
+    /// dropped when the first one succeeds.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops all queries and attempts.
+    pub async fn race_endpoints<T, L, D, F, C>(
+        &self,
+        timer: T,
+        discovery: &Discovery<L>,
+        origin: &Origin,
+        mut dial: D,
+    ) -> Result<Connected<C>, ConnectError>
+    where
+        T: Timer + Clock + Clone + Unpin,
+        L: Lookup,
+        D: FnMut(Destination) -> F,
+        F: Future<Output = io::Result<C>>,
+    {
+        let plan = discovery.plan(self, origin, timer.now());
+        self.run_plan(timer, plan, &mut dial).await
+    }
+
+    /// Races connections to the candidates of a connector's plan.
+    pub(crate) async fn run_plan<T, P, F, C>(
+        &self,
+        timer: T,
+        plan: P,
+        mut dial: impl FnMut(Destination) -> F,
+    ) -> Result<Connected<C>, ConnectError>
+    where
+        T: Timer + Clock + Clone + Unpin,
+        P: Plan,
+        F: Future<Output = io::Result<C>>,
+    {
+        self.run(timer, plan, |candidate, attempt, plan: &P| {
+            dial(plan.destination(candidate, attempt))
+        })
+        .await
+    }
+
+    async fn run<T, P, F, C>(
+        &self,
+        timer: T,
+        plan: P,
+        mut dial: impl FnMut(P::Candidate, AttemptHandle, &P) -> F,
+    ) -> Result<Connected<C>, ConnectError>
+    where
+        T: Timer + Clock + Clone + Unpin,
+        P: Plan,
+        F: Future<Output = io::Result<C>>,
+    {
         let began = timer.now();
-        let last_family = self.memory.as_ref().and_then(|it| it.family(began));
-        let candidates = Candidates::new(self.resolution_delay)
-            .first_family_count(self.first_family_count)
-            .prefer(last_family.or(self.prefer));
-        let resolution = Shared::new(Resolution::new(answers, candidates));
-        let dial = |address, handle| {
-            let (attempt, resolution) = (dial(address, handle), resolution.clone());
+        let plan = Shared::new(plan);
+        let attempt = |candidate: P::Candidate, handle| {
+            let attempt = dial(candidate.clone(), handle, &plan.lock());
+            let plan = plan.clone();
             async move {
                 let connected = attempt.await;
-                resolution.lock().finished(address);
+                plan.lock().finished(&candidate);
                 connected
             }
         };
         let gap = Gap::new(self.minimum_attempt_delay);
-        let dials = Dials::new(resolution.clone(), timer.clone(), gap, dial);
+        let dials = Dials::new(plan.clone(), timer.clone(), gap, attempt);
         let mut race = Race::at(timer.clone())
             .from_source(self.attempt_delay, dials)
             .on_failure(OnFailure::Any)
@@ -233,32 +305,62 @@ impl HappyEyeballs {
         if let Some(deadline) = self.deadline {
             race = race.deadline(deadline);
         }
-        let mut race = pin!(race.first_ok());
-        let ended = poll_fn(|cx| {
-            resolution.lock().poll(timer.now(), cx);
-            race.as_mut().poll(cx)
-        });
-        let ended = ended.await;
+        let ended = {
+            let mut race = pin!(race.first_ok());
+            poll_fn(|cx| {
+                plan.lock().poll(timer.now(), cx);
+                let polled = race.as_mut().poll(cx);
+                plan.lock().note_progress(timer.now());
+                polled
+            })
+            .await
+        };
         let now = timer.now();
-        let mut resolution = resolution.lock();
-        let won = ended.map_err(|error| self.error(error, &mut resolution))?;
-        let family = Family::of(&won.arg);
-        if let Some(memory) = &self.memory {
-            if resolution.is_unanswered(family.other()) {
-                memory.remember(family, now);
-            }
-        }
+        let mut plan = plan.lock();
+        let won = ended.map_err(|error| self.error::<P>(error, &mut plan))?;
+        plan.won(&won.arg, now);
+        let Peer { address, transport } = P::peer(&won.arg);
+        self.remember(&*plan, P::family(&won.arg), now);
         Ok(Connected {
             connection: won.output,
-            address: won.arg,
+            address,
+            transport,
             elapsed: now.since(began),
         })
     }
 
-    fn error<A>(
+    fn remember(&self, plan: &impl Plan, family: Family, now: Moment) {
+        if let Some(memory) = &self.memory {
+            if plan.is_unanswered(family.other()) {
+                memory.remember(family, now);
+            }
+        }
+    }
+
+    /// The order of addresses of a resolver.
+    pub(crate) fn candidates(&self, now: Moment) -> Candidates {
+        Candidates::new(self.resolution_delay)
+            .first_family_count(self.first_family_count)
+            .prefer(self.preferred(now))
+    }
+
+    /// Replaces what these settings say, too.
+    pub(crate) fn adapt(&self, preferences: Preferences, now: Moment) -> Preferences {
+        preferences
+            .resolution_delay(self.resolution_delay)
+            .first_family_count(self.first_family_count)
+            .prefer(self.preferred(now))
+    }
+
+    fn preferred(&self, now: Moment) -> Option<Family> {
+        let remembered = self.memory.as_ref().and_then(|it| it.family(now));
+        remembered.or(self.prefer)
+    }
+
+    fn error<P: Plan>(
         &self,
-        error: RaceError<SocketAddr, io::Error>,
-        resolution: &mut Resolution<A>,
+        error: RaceError<P::Candidate, io::Error>,
+        plan: &mut P,
     ) -> ConnectError {
         let deadline = match error {
             RaceError::Deadline { .. } => self.deadline,
@@ -269,16 +371,19 @@ impl HappyEyeballs {
                 Failure::Error(error) => error,
                 other => io::Error::new(io::ErrorKind::TimedOut, other.to_string()),
             };
-            (failed.arg, error)
+            (P::peer(&failed.arg), error)
         });
         let failed: Vec<_> = failed.collect();
-        let resolver = resolution.take_errors();
+        let resolver = plan.take_errors();
+        if let Some(Refused::NoService) = plan.refused() {
+            return ConnectError::no_service(failed, resolver);
+        }
         let Some(deadline) = deadline else {
             return ConnectError::all_failed(failed, resolver);
         };
         // Attempts that timed out have failed.
-        let mut unanswered = resolution.take_running();
-        unanswered.retain(|address| failed.iter().all(|(it, _)| it != address));
+        let mut unanswered = plan.take_running();
+        unanswered.retain(|peer| failed.iter().all(|(it, _)| it != peer));
         ConnectError::deadline(deadline, failed, unanswered, resolver)
     }
 }

@@ -14,6 +14,8 @@ use hickory_resolver::{
 
 use crate::{Answer, Family, Resolve, sort_destinations, source_address};
 
+mod records;
+
 /// Asks for AAAA and A at once (RFC 8305, section 3). Each answer is sorted by RFC 6724. A name
 /// that does not exist is a failure; a name without addresses of a family is not.
 ///

@@ -23,11 +23,13 @@ mod destinations;
 mod memory;
 
 mod connector;
+mod destination;
 mod dial;
 mod dials;
 mod error;
 mod gap;
 mod happy_eyeballs;
+mod plan;
 mod resolution;
 mod resolve;
 #[cfg(any(feature = "smol", feature = "tokio"))]
@@ -52,10 +54,14 @@ pub mod v3;
 #[cfg_attr(docsrs, doc(cfg(feature = "hickory")))]
 pub use hickory_resolver;
 pub use race_core;
+#[cfg(feature = "rustls")]
+#[cfg_attr(docsrs, doc(cfg(feature = "rustls")))]
+pub use tokio_rustls::rustls;
 
 pub use answer::Answer;
 pub use candidates::{Candidates, Next};
 pub use connector::GenericConnector;
+pub use destination::Destination;
 pub use destinations::{sort_destinations, source_address};
 pub use dial::Dial;
 pub use error::{ConnectError, ConnectFailure};

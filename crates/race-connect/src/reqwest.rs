@@ -19,8 +19,8 @@ use reqwest::dns::{Addrs, Name, Resolving};
 use tokio::time::timeout;
 
 use crate::{
-    Answer, Candidates, ConnectError, Next, Resolve, resolution::Resolution, sort_destinations,
-    source_address,
+    Answer, Candidates, ConnectError, Next, Resolve, plan::Plan as _, resolution::Resolution,
+    sort_destinations, source_address,
 };
 
 /// A resolver for `reqwest::ClientBuilder::dns_resolver`.
@@ -120,10 +120,12 @@ async fn resolve_until<A>(
     .await;
 }
 
-fn sorted<A>(mut resolution: Resolution<A>) -> Result<Vec<SocketAddr>, ConnectError> {
+fn sorted(
+    mut resolution: Resolution<impl Stream<Item = Answer> + Unpin>,
+) -> Result<Vec<SocketAddr>, ConnectError> {
     let mut addresses = Vec::new();
     while let Next::Start(address) = resolution.next(Moment::ZERO, None) {
-        resolution.started(address);
+        resolution.started(&address, Moment::ZERO);
         addresses.push(address);
     }
     if addresses.is_empty() {

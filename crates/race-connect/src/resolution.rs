@@ -6,9 +6,13 @@ use std::{
 };
 
 use futures_core::Stream;
-use race_core::Moment;
+use race_core::{AttemptHandle, Moment};
 
-use crate::{Answer, Candidates, Family, Next};
+use crate::{
+    Answer, Candidates, Destination, Family, Next,
+    plan::Plan,
+    v3::{Endpoint, Origin, Peer},
+};
 
 /// How many answers one poll takes. A resolver that always has one must not hang its task.
 const ANSWERS_PER_POLL: usize = 32;
@@ -18,6 +22,7 @@ const ANSWERS_PER_POLL: usize = 32;
 /// The answers are polled whenever the task is, and not only when the race needs an address: a
 /// resolver may need several polls for an answer.
 pub(crate) struct Resolution<A> {
+    origin: Option<Origin>,
     answers: A,
     is_over: bool,
     candidates: Candidates,
@@ -33,6 +38,7 @@ pub(crate) struct Resolution<A> {
 impl<A: Stream<Item = Answer> + Unpin> Resolution<A> {
     pub(crate) fn new(answers: A, candidates: Candidates) -> Self {
         Self {
+            origin: None,
             answers,
             is_over: false,
             candidates,
@@ -43,25 +49,10 @@ impl<A: Stream<Item = Answer> + Unpin> Resolution<A> {
         }
     }
 
-    /// Handles the answers that have arrived.
-    pub(crate) fn poll(&mut self, now: Moment, cx: &mut Context<'_>) {
-        for _ in 0..ANSWERS_PER_POLL {
-            if self.is_over {
-                return;
-            }
-            match Pin::new(&mut self.answers).poll_next(cx) {
-                Poll::Pending => return,
-                Poll::Ready(Some(answer)) => self.handle(answer, now),
-                Poll::Ready(None) => {
-                    self.is_over = true;
-                    self.end_both();
-                }
-            }
-            if let Some(waker) = self.waker.take() {
-                waker.wake();
-            }
-        }
-        cx.waker().wake_by_ref();
+    /// Names the origin, for the dial of a connector.
+    pub(crate) fn of(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
     }
 
     fn handle(&mut self, answer: Answer, now: Moment) {
@@ -98,25 +89,6 @@ impl<A: Stream<Item = Answer> + Unpin> Resolution<A> {
 }
 
 impl<A> Resolution<A> {
-    /// Returns the address to start at `now`. If that may change, the waker is woken after the next
-    /// answer.
-    pub(crate) fn next(&mut self, now: Moment, cx: Option<&Context<'_>>) -> Next<SocketAddr> {
-        self.waker = cx.map(|cx| cx.waker().clone());
-        self.candidates.next(now)
-    }
-
-    pub(crate) fn started(&mut self, address: SocketAddr) {
-        self.candidates.started(address);
-        self.running.push(address);
-    }
-
-    /// Reports that an attempt has connected or failed.
-    pub(crate) fn finished(&mut self, address: SocketAddr) {
-        if let Some(place) = self.running.iter().position(|it| *it == address) {
-            self.running.remove(place);
-        }
-    }
-
     /// Whether both families have ended.
     pub(crate) fn has_ended(&self) -> bool {
         [Family::V4, Family::V6].map(|it| self.candidates.has_ended(it)) == [true; 2]
@@ -130,19 +102,72 @@ impl<A> Resolution<A> {
     pub(crate) fn address_answers(&self) -> usize {
         self.address_answers
     }
+}
 
-    /// Whether an attempt of this family got no answer.
-    pub(crate) fn is_unanswered(&self, family: Family) -> bool {
+impl<A: Stream<Item = Answer> + Unpin> Plan for Resolution<A> {
+    type Candidate = SocketAddr;
+
+    fn poll(&mut self, now: Moment, cx: &mut Context<'_>) {
+        for _ in 0..ANSWERS_PER_POLL {
+            if self.is_over {
+                return;
+            }
+            match Pin::new(&mut self.answers).poll_next(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Some(answer)) => self.handle(answer, now),
+                Poll::Ready(None) => {
+                    self.is_over = true;
+                    self.end_both();
+                }
+            }
+            if let Some(waker) = self.waker.take() {
+                waker.wake();
+            }
+        }
+        cx.waker().wake_by_ref();
+    }
+
+    fn next(&mut self, now: Moment, waker: Option<&Waker>) -> Next<SocketAddr> {
+        self.waker = waker.cloned();
+        self.candidates.next(now)
+    }
+
+    fn started(&mut self, address: &SocketAddr, _: Moment) {
+        self.candidates.started(*address);
+        self.running.push(*address);
+    }
+
+    fn finished(&mut self, address: &SocketAddr) {
+        if let Some(place) = self.running.iter().position(|it| it == address) {
+            self.running.remove(place);
+        }
+    }
+
+    fn peer(address: &SocketAddr) -> Peer {
+        Peer::tcp(*address)
+    }
+
+    fn family(address: &SocketAddr) -> Family {
+        Family::of(address)
+    }
+
+    fn destination(&self, address: SocketAddr, attempt: AttemptHandle) -> Destination {
+        let unnamed = || Origin::http(&address.ip().to_string(), address.port());
+        let origin = self.origin.clone().unwrap_or_else(unnamed);
+        Destination::new(Endpoint::of_address(address), origin, attempt)
+    }
+
+    fn is_unanswered(&self, family: Family) -> bool {
         self.running.iter().any(|it| Family::of(it) == family)
     }
 
-    /// Takes the errors of the resolver: at most one of each family.
-    pub(crate) fn take_errors(&mut self) -> Vec<io::Error> {
-        std::mem::take(&mut self.errors)
+    fn take_running(&mut self) -> Vec<Peer> {
+        let running = std::mem::take(&mut self.running);
+        running.into_iter().map(Peer::tcp).collect()
     }
 
-    /// Takes the addresses of the attempts that got no answer.
-    pub(crate) fn take_running(&mut self) -> Vec<SocketAddr> {
-        std::mem::take(&mut self.running)
+    /// At most one of each family.
+    fn take_errors(&mut self) -> Vec<io::Error> {
+        std::mem::take(&mut self.errors)
     }
 }

@@ -2,7 +2,7 @@ use std::{fmt, future::Future, io, marker::PhantomData, net::SocketAddr, sync::A
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{Dial, GenericConnector, connector::Network};
+use crate::{Destination, Dial, GenericConnector, connector::Network, v3::Transport};
 
 /// Connects the sockets of a runtime.
 #[doc(hidden)]
@@ -42,7 +42,16 @@ impl<N> Sockets<N> {
 impl<N: Connect> Dial for Sockets<N> {
     type Connection = N::Stream;
 
-    async fn dial(&self, address: SocketAddr) -> io::Result<N::Stream> {
+    /// A QUIC endpoint is not supported: a discovery that knows QUIC needs a dial that does.
+    async fn dial(&self, to: Destination) -> io::Result<N::Stream> {
+        if let Transport::Quic = to.endpoint.transport {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "sockets connect over TCP only: give the connector a dial for QUIC, or no protocols \
+                 over QUIC",
+            ));
+        }
+        let address = to.address();
         N::connect(self.open(address)?, address).await
     }
 }

@@ -2,12 +2,17 @@
 
 #[cfg(feature = "hyper")]
 mod hyper;
+#[cfg(feature = "rustls")]
+mod tls;
 
 use std::{io, net::SocketAddr};
 
 use futures_core::Stream;
 pub use race_tokio::TokioTimer;
 use socket2::Socket;
+#[cfg(feature = "rustls")]
+#[cfg_attr(docsrs, doc(cfg(feature = "rustls")))]
+pub use tls::{MaybeTlsStream, Tls};
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 
 use crate::{

@@ -2,10 +2,11 @@
 
 /// The pairs, with their libraries. A test looks for those that are missing, and for those that
 /// nothing mentions any more.
-pub(super) const PAIRS: [(&str, &str); 7] = [
+pub(super) const PAIRS: [(&str, &str); 8] = [
     ("hyper-delay", "cli,cluster"),
     ("race", "std,web"),
     ("race-connect", "hickory,tokio"),
+    ("race-connect", "hyper,rustls"),
     ("race-core", "alloc,conformance"),
     ("race-core", "alloc,portable-atomic"),
     ("race-core", "alloc,std"),

@@ -9,7 +9,7 @@ use hyper_util::rt::TokioIo;
 use tower_service::Service;
 
 use super::Connector;
-use crate::{Dial, Resolve};
+use crate::{Dial, plan::Discover, v3::Origin};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -30,7 +30,7 @@ impl<R, D> Connector<R, D> {
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<R, D> Service<Uri> for Connector<R, D>
 where
-    R: Resolve + Clone + Send + Sync + 'static,
+    R: Discover + Clone + Send + Sync + 'static,
     D: Dial + Clone + Send + Sync + 'static,
 {
     type Response = TokioIo<D::Connection>;
@@ -44,16 +44,15 @@ where
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connector = self.clone();
         Box::pin(async move {
-            let (host, port) = target(&uri, connector.enforce_http)?;
-            let connected = connector.connect(&host, port).await?;
+            let origin = origin(&uri, connector.enforce_http && !D::IS_SECURE)?;
+            let connected = connector.connect_to(&origin).await?;
             Ok(TokioIo::new(connected.connection))
         })
     }
 }
 
-/// Returns the host and the port of a URI. Errors do not contain what else is in it: it may be
-/// secret.
-fn target(uri: &Uri, enforce_http: bool) -> Result<(String, u16), String> {
+/// Returns the origin of a URI. Errors do not contain what else is in it: it may be secret.
+fn origin(uri: &Uri, enforce_http: bool) -> Result<Origin, String> {
     let scheme = uri.scheme_str().unwrap_or("");
     let host = uri.host().unwrap_or("");
     if enforce_http && scheme != "http" {
@@ -75,7 +74,11 @@ fn target(uri: &Uri, enforce_http: bool) -> Result<(String, u16), String> {
             ));
         }
     };
-    Ok((host.replace("%25", "%"), port))
+    let host = host.replace("%25", "%");
+    Ok(match scheme {
+        "https" | "wss" => Origin::https(&host, port),
+        _ => Origin::http(&host, port),
+    })
 }
 
 /// Returns the port of a URI. `port_u16` has none, too, if the port is out of range.
@@ -94,8 +97,8 @@ fn port(uri: &Uri) -> Result<Option<u16>, String> {
 mod tests {
     use super::*;
 
-    fn of(uri: &str) -> Result<(String, u16), String> {
-        target(&uri.parse().unwrap(), false)
+    fn of(uri: &str) -> Result<Origin, String> {
+        origin(&uri.parse().unwrap(), false)
     }
 
     #[test]
@@ -115,7 +118,12 @@ mod tests {
             ("http://a.test:/", "a.test", 80),
         ];
         for (uri, host, port) in cases {
-            assert_eq!(of(uri), Ok((host.to_owned(), port)), "{uri}");
+            let is_secure = uri.starts_with("https:") || uri.starts_with("wss:");
+            let expected = match is_secure {
+                true => Origin::https(host, port),
+                false => Origin::http(host, port),
+            };
+            assert_eq!(of(uri), Ok(expected), "{uri}");
         }
     }
 
@@ -146,7 +154,7 @@ mod tests {
             "https://user:secret@a.test/",
             "ftp://user:secret@a.test/?token=secret",
         ] {
-            let error = target(&uri.parse().unwrap(), true).unwrap_err();
+            let error = origin(&uri.parse().unwrap(), true).unwrap_err();
             assert!(!error.contains("secret"), "{error}");
             assert!(error.contains("a.test"), "{error}");
         }
@@ -155,9 +163,9 @@ mod tests {
     #[test]
     fn only_http_is_taken_by_default() {
         for uri in ["https://a.test/", "wss://a.test", "/path", "a.test:80"] {
-            let error = target(&uri.parse().unwrap(), true).unwrap_err();
+            let error = origin(&uri.parse().unwrap(), true).unwrap_err();
             assert!(error.contains("enforce_http(false)"), "{error}");
         }
-        assert!(target(&"http://a.test/".parse().unwrap(), true).is_ok());
+        assert!(origin(&"http://a.test/".parse().unwrap(), true).is_ok());
     }
 }

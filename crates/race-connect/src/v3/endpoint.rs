@@ -33,6 +33,18 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// An address without a service, over TCP.
+    pub(crate) fn of_address(address: SocketAddr) -> Self {
+        Self {
+            address,
+            transport: Transport::Tcp,
+            alpn: Arc::new([]),
+            ech: None,
+            service: None,
+            family: Family::of(&address),
+        }
+    }
+
     /// Returns the family that counts for the order: IPv4 if the address is reached over NAT64.
     #[must_use]
     pub fn family(&self) -> Family {
@@ -62,6 +74,15 @@ pub struct Peer {
     pub address: SocketAddr,
     /// The transport.
     pub transport: Transport,
+}
+
+impl Peer {
+    pub(crate) fn tcp(address: SocketAddr) -> Self {
+        Self {
+            address,
+            transport: Transport::Tcp,
+        }
+    }
 }
 
 impl fmt::Display for Peer {

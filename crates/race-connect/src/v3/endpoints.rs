@@ -347,7 +347,10 @@ impl Endpoints {
     }
 
     fn ask(&mut self, name: &Name, kind: RecordType) {
-        let query = Query::new(name, kind);
+        let origin = &self.answers.origin;
+        let is_given = name == origin.host() || origin.service_name().as_ref() == Some(name);
+        let is_relative = is_given && !origin.given().ends_with('.');
+        let query = Query::new(name, kind, !is_relative);
         if self.asked.insert(query.clone()) {
             self.open.insert(query.clone());
             self.to_ask.push_back(query);

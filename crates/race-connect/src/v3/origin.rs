@@ -1,4 +1,4 @@
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use super::Name;
 
@@ -13,6 +13,8 @@ use super::Name;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
+    /// The host as it was given.
+    given: Arc<str>,
     host: Name,
     ip: Option<IpAddr>,
     port: u16,
@@ -37,8 +39,10 @@ impl Origin {
 
     fn new(host: &str, port: u16, is_secure: bool) -> Self {
         let inner = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-        let ip = inner.unwrap_or(host).parse().ok();
+        let host = inner.filter(|it| it.contains(':')).unwrap_or(host);
+        let ip = host.parse().ok();
         Self {
+            given: host.into(),
             host: Name::new(host),
             ip,
             port,
@@ -50,6 +54,11 @@ impl Origin {
     #[must_use]
     pub fn host(&self) -> &Name {
         &self.host
+    }
+
+    /// Returns the host as it was given, without brackets.
+    pub(crate) fn given(&self) -> &str {
+        &self.given
     }
 
     /// Returns the port.

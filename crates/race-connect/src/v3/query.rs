@@ -12,6 +12,9 @@ pub struct Query {
     pub name: Name,
     /// The type of the records.
     pub kind: RecordType,
+    /// Whether the name comes from a record. A resolver's search domains apply only to the name that
+    /// the caller gave.
+    pub is_absolute: bool,
 }
 
 /// The type of the records that a [`Query`] asks for.
@@ -40,9 +43,12 @@ pub enum Records {
 }
 
 impl Query {
-    pub(super) fn new(name: &Name, kind: RecordType) -> Self {
-        let name = name.clone();
-        Self { name, kind }
+    pub(super) fn new(name: &Name, kind: RecordType, is_absolute: bool) -> Self {
+        Self {
+            name: name.clone(),
+            kind,
+            is_absolute,
+        }
     }
 }
 

@@ -171,9 +171,10 @@ fn attempt_that_timed_out_before_the_deadline_is_listed_once() {
     let error = host
         .connect(&settings, [(0, addresses("6a 4a"))])
         .unwrap_err();
-    let failed: Vec<_> = error.failed().iter().map(|(it, _)| *it).collect();
+    let failed: Vec<_> = error.failed().iter().map(|(it, _)| it.address).collect();
     assert_eq!(failed, [address("6a")]);
-    assert_eq!(error.unanswered(), [address("4a")]);
+    let unanswered: Vec<_> = error.unanswered().iter().map(|it| it.address).collect();
+    assert_eq!(unanswered, [address("4a")]);
 }
 
 #[test]

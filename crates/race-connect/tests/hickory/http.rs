@@ -51,7 +51,7 @@ async fn connector_asks_the_given_resolver() {
             Ok(connected) => connected.address,
             Err(error) => {
                 assert!(error.to_string().contains(host), "{error}");
-                error.failed().first().expect("it has an address").0
+                error.failed().first().expect("it has an address").0.address
             }
         };
         assert!(

@@ -149,7 +149,7 @@ fn both_refused_is_an_error_that_lists_both() {
             let error = connected.unwrap_err();
             let failed = error.failed().iter();
             let failed: Vec<_> = failed
-                .map(|(address, _)| address.ip().to_string())
+                .map(|(peer, _)| peer.address.ip().to_string())
                 .collect();
             assert_eq!(failed, [V6, V4]);
         }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use race_connect::{Dial, HappyEyeballs, refuse_self_connection, tokio::Connector};
+use race_connect::{Destination, Dial, HappyEyeballs, refuse_self_connection, tokio::Connector};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
@@ -62,10 +62,11 @@ async fn forward(stream: TcpStream, asked: Arc<Mutex<Vec<SocketAddr>>>) -> io::R
 impl Dial for Proxy {
     type Connection = TcpStream;
 
-    async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
+    async fn dial(&self, to: Destination) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.address).await?;
         refuse_self_connection(&stream)?;
-        stream.write_all(format!("{address}\n").as_bytes()).await?;
+        let request = format!("{}\n", to.address());
+        stream.write_all(request.as_bytes()).await?;
         match stream.read_u8().await? {
             b'+' => Ok(stream),
             _ => Err(io::Error::other("the proxy cannot reach it")),
@@ -105,8 +106,8 @@ async fn attempts_go_through_the_dial() {
 #[test]
 fn closure_is_a_dial() {
     let addresses = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-    let dial = |address: SocketAddr| async move {
-        match address.port() {
+    let dial = |to: Destination| async move {
+        match to.address().port() {
             1 => Err(io::Error::other("not this one")),
             port => Ok(format!("connection {port}")),
         }
@@ -124,7 +125,7 @@ async fn async_closure_is_a_dial_and_its_connector_can_be_spawned() {
     let (listener, address) = server();
     let connector = Connector::new(HappyEyeballs::new())
         .resolver(Addresses(vec![address]))
-        .dial(async |address: SocketAddr| TcpStream::connect(address).await);
+        .dial(async |to: Destination| TcpStream::connect(to.address()).await);
     let connected = tokio::spawn(async move { connector.connect(HOST, 0).await });
     let stream = connected.await.unwrap().unwrap().connection;
     assert_eq!(listener.accept().unwrap().1, stream.local_addr().unwrap());

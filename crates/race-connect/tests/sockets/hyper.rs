@@ -7,10 +7,10 @@ use hyper_util::{
     client::legacy::{Client, connect::Connect},
     rt::TokioExecutor,
 };
-use race_connect::{HappyEyeballs, tokio::Connector};
+use race_connect::{Destination, HappyEyeballs, tokio::Connector};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
 };
 
 use crate::{
@@ -69,8 +69,11 @@ async fn client_connects_through_the_dial() {
 
 #[tokio::test]
 async fn client_takes_a_function_as_its_dial() {
+    async fn dial(to: Destination) -> std::io::Result<TcpStream> {
+        TcpStream::connect(to.address()).await
+    }
     let connector = Connector::new(HappyEyeballs::new())
         .resolver(Addresses(vec![server().await]))
-        .dial(tokio::net::TcpStream::connect::<SocketAddr>);
+        .dial(dial);
     assert_eq!(seen_by_server(connector).await, "127.0.0.1");
 }
