@@ -5,6 +5,7 @@ mod observed;
 mod panicking;
 mod progress;
 mod threads;
+mod time_left;
 
 use std::{
     cell::{Cell, RefCell},

@@ -1,5 +1,5 @@
 use alloc::vec::Vec;
-use core::{fmt, task::Waker};
+use core::{fmt, task::Waker, time::Duration};
 
 use super::{
     AttemptHandle,
@@ -65,16 +65,16 @@ impl Handles {
     pub fn handle(&mut self) -> AttemptHandle {
         let signals = match self.running.last() {
             Some(latest) if self.is_in_race => latest.signals.clone(),
-            _ => self.push(self.running.len()),
+            _ => self.push(self.running.len(), None),
         };
         AttemptHandle { signals }
     }
 
     /// Makes the handle of the attempt that is about to start.
-    pub(crate) fn begin(&mut self, index: usize) {
+    pub(crate) fn begin(&mut self, index: usize, time_left: Option<Duration>) {
         self.is_in_race = true;
         self.forget_from(index);
-        self.push(index);
+        self.push(index, time_left);
     }
 
     /// Forgets the attempts from `index` on, which have not started: the function that makes them
@@ -91,8 +91,8 @@ impl Handles {
         }
     }
 
-    fn push(&mut self, index: usize) -> Arc<Signals> {
-        let signals = Arc::new(Signals::new(index, self.shared.clone()));
+    fn push(&mut self, index: usize, time_left: Option<Duration>) -> Arc<Signals> {
+        let signals = Arc::new(Signals::new(index, time_left, self.shared.clone()));
         self.running.push(Running {
             signals: signals.clone(),
             reported: false,

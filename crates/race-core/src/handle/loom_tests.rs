@@ -9,7 +9,7 @@ use super::{
 use crate::sync::Arc;
 
 fn two(shared: &Arc<Shared>) -> [Arc<Signals>; 2] {
-    [0, 1].map(|index| Arc::new(Signals::new(index, shared.clone())))
+    [0, 1].map(|index| Arc::new(Signals::new(index, None, shared.clone())))
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn attempt_that_ended_takes_no_slot_later() {
 fn race_hears_of_every_commit() {
     loom::model(|| {
         let mut handles = Handles::new();
-        handles.begin(0);
+        handles.begin(0, None);
         let mut handle = handles.handle();
         let thread = thread::spawn(move || assert!(handle.try_commit()));
         let early = handles.take_changed().then(|| handles.take_committed());

@@ -9,7 +9,7 @@ mod handles;
 mod hold;
 mod signals;
 
-use core::fmt;
+use core::{fmt, time::Duration};
 
 pub use commit::Commit;
 pub use handles::Handles;
@@ -72,6 +72,37 @@ impl AttemptHandle {
     #[must_use]
     pub fn index(&self) -> usize {
         self.signals.index
+    }
+
+    /// Returns the time that the attempt had left when it started: until the deadline of the race or
+    /// the attempt timeout, whichever comes first. `None` if it has neither.
+    ///
+    /// Send it to a server that stops work for which nobody waits, as with the header
+    /// `grpc-timeout`. The handle has no clock, so the answer does not shrink while the attempt
+    /// runs: if you need it later, subtract the time that has passed since the start. After a commit
+    /// the deadline of the race no longer applies.
+    ///
+    /// ```
+    /// use std::{cell::RefCell, time::Duration};
+    /// use race_core::{Race, test::VirtualClock};
+    ///
+    /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// let seen = RefCell::new(Vec::new());
+    /// let ask = |&millis: &u64, attempt: race_core::AttemptHandle| {
+    ///     seen.borrow_mut().push(attempt.time_left());
+    ///     clock.sleep(ms(millis))
+    /// };
+    /// let race = Race::at(clock.timer())
+    ///     .committing(ms(50), ask, [500, 20])
+    ///     .attempt_timeout(ms(400))
+    ///     .deadline(ms(420));
+    /// clock.run(race.first())?;
+    /// assert_eq!(seen.into_inner(), [Some(ms(400)), Some(ms(370))]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        self.signals.time_left
     }
 
     /// Reports progress: the delay before the next start by time counts anew from here.

@@ -5,6 +5,8 @@
 //! attempt never takes two slots: the race claims the slot of an attempt whose output is accepted,
 //! while a task of that attempt may commit on another thread.
 
+use core::time::Duration;
+
 use atomic_waker::AtomicWaker;
 
 use crate::sync::{Arc, AtomicUsize, Ordering, spin_hint};
@@ -82,6 +84,8 @@ impl Shared {
 /// The signals of one attempt.
 pub(super) struct Signals {
     pub(super) index: usize,
+    /// The time that it had left when it started.
+    pub(super) time_left: Option<Duration>,
     state: AtomicUsize,
     /// The number of its `Hold`s.
     holds: AtomicUsize,
@@ -89,9 +93,10 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub(super) fn new(index: usize, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(index: usize, time_left: Option<Duration>, shared: Arc<Shared>) -> Self {
         Self {
             index,
+            time_left,
             state: AtomicUsize::new(RUNNING),
             holds: AtomicUsize::new(0),
             shared,

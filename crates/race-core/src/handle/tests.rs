@@ -2,7 +2,7 @@ use super::Handles;
 
 fn handles<const N: usize>(handles: &mut Handles) -> [super::AttemptHandle; N] {
     core::array::from_fn(|index| {
-        handles.begin(index);
+        handles.begin(index, None);
         handles.handle()
     })
 }
@@ -87,7 +87,7 @@ fn attempt_that_panicked_before_it_ran_leaves_its_index_and_its_slot() {
     let mut race = Handles::new();
     let [_one, mut lost] = handles(&mut race);
     assert!(lost.try_commit());
-    race.begin(1);
+    race.begin(1, None);
     let mut next = race.handle();
     assert_eq!(next.index(), 1);
     assert!(!race.is_decided());

@@ -127,7 +127,11 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
             return;
         };
         self.has_handles = true;
-        handles.begin(index);
+        let (timer, began) = (&self.timer, &mut self.began);
+        let time_left = self
+            .timeouts
+            .time_left(|| super::schedule::read(timer, began));
+        handles.begin(index, time_left);
     }
 
     /// Forgets the handles of attempts that panicked, also before they started.

@@ -72,6 +72,9 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     {
         let candidate = self.supply.take();
         self.begin_handle(self.stagger.starts());
+        let (timeouts, timer, began) = (&self.timeouts, &self.timer, &mut self.began);
+        let time_left = || timeouts.time_left(|| read(timer, began));
+        self.supply.source.begin_attempt(time_left);
         #[cfg_attr(not(feature = "tracing"), expect(unused_mut, reason = "for its span"))]
         let (arg, mut attempt) = self.supply.source.attempt(candidate);
         let cause = self.stagger.cause(set.len());

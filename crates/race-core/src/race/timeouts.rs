@@ -119,6 +119,18 @@ impl<Q: Expiries> Timeouts<Q> {
         deadline.unwrap_or(Moment::NEVER)
     }
 
+    /// Returns how long an attempt may take that starts `now`. `None` without limits.
+    pub(super) fn time_left(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
+        let limits = self.0.as_ref()?;
+        let race = match limits.deadline {
+            Some(Moment::NEVER) => u64::MAX,
+            Some(deadline) => saturating_nanos(deadline.since(now())),
+            None => limits.race,
+        };
+        let left = race.min(limits.attempt);
+        (left != u64::MAX).then(|| Duration::from_nanos(left))
+    }
+
     /// Whether the latest of `starts` attempts has to be registered.
     #[inline]
     pub(super) fn is_behind(&self, starts: usize) -> bool {

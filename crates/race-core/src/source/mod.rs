@@ -16,7 +16,10 @@ mod repeat;
 #[cfg(feature = "tracing")]
 mod spanned;
 
-use core::task::{Context, Poll};
+use core::{
+    task::{Context, Poll},
+    time::Duration,
+};
 
 pub use args::Args;
 pub use arrivals::Arrivals;
@@ -95,6 +98,17 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
     #[inline]
     fn put_back(&mut self, candidate: &mut Self::Candidate) {
         let _ = candidate;
+    }
+
+    /// Tells the source that the next call is [`attempt`](Self::attempt), and how long that attempt
+    /// may take: `time_left` returns the time until the deadline of the race or the attempt timeout,
+    /// whichever comes first, and `None` without both. It may read the clock, so call it only if the
+    /// answer is needed.
+    ///
+    /// Default: nothing. A source that wraps another one must forward it.
+    #[inline]
+    fn begin_attempt(&mut self, time_left: impl FnOnce() -> Option<Duration>) {
+        let _ = time_left;
     }
 
     /// Returns the handles of the attempts, if they have some. The answer must not change. A source

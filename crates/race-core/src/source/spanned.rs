@@ -1,4 +1,7 @@
-use core::task::{Context, Poll};
+use core::{
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use tracing::{Span, instrument::Instrumented};
 
@@ -40,6 +43,10 @@ impl<S: Source> Source for Spanned<S> {
     fn attempt(&mut self, candidate: S::Candidate) -> (S::Arg, Self::Attempt) {
         let (arg, attempt) = self.0.attempt(candidate);
         (arg, tracing::Instrument::instrument(attempt, Span::none()))
+    }
+
+    fn begin_attempt(&mut self, time_left: impl FnOnce() -> Option<Duration>) {
+        self.0.begin_attempt(time_left);
     }
 
     fn handles(&mut self) -> Option<&mut Handles> {
