@@ -13,6 +13,7 @@ use race_core::{Moment, Verdict, observe::Clock};
 use crate::{
     Ejection, Monotonic, Targets,
     endpoint::{Endpoint, Learnt},
+    label::Label,
     order::{Order, is_suspended},
 };
 
@@ -30,6 +31,7 @@ use crate::{
 /// | [`failure_penalty`](Self::failure_penalty) | 1 s |
 /// | [`ejection`](Self::ejection) | after 5 failures in a row, for 30 s, at most 300 s |
 /// | [`seed`](Self::seed) | random |
+/// | `label` (feature `tracing`) | none: the endpoint of an attempt is not recorded in its span |
 /// | clock | [`Monotonic`] |
 pub struct Balance<E, C = Monotonic> {
     endpoints: Arc<RwLock<Endpoints<E>>>,
@@ -37,6 +39,7 @@ pub struct Balance<E, C = Monotonic> {
     replacing: Arc<Mutex<()>>,
     pub(crate) clock: C,
     pub(crate) settings: Settings,
+    pub(crate) label: Label<E>,
     /// The number of draws, by which each has its own random numbers.
     draws: Arc<AtomicU64>,
     seed: u64,
@@ -113,6 +116,7 @@ impl<E, C: Clock> Balance<E, C> {
                 ejection: Ejection::default(),
                 choices: 8,
             },
+            label: Label::none(),
             draws: Arc::default(),
             seed: fastrand::u64(..),
         }
@@ -174,6 +178,38 @@ impl<E, C: Clock> Balance<E, C> {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Records the endpoint of each attempt in the field `endpoint` of its span, with what `label`
+    /// writes: [`fmt::Debug::fmt`], or a function of your own. Default: none.
+    ///
+    /// The span is that of the observer `Traced` of a race that
+    /// [polls its attempts in spans](race_core::GenericRace::poll_in_spans), as the layers of
+    /// `race-tower` do. The future of a lease ([`Targets::run`] and its like) records its endpoint
+    /// when it is first polled. In another span than `attempt`, such as within a spawned task, it
+    /// records nothing. An endpoint is written only if a subscriber asks for it.
+    ///
+    /// ```
+    /// # use std::{fmt, io, time::Duration};
+    /// # use race_balance::Balance;
+    /// # use race_core::observe::Traced;
+    /// # use race_thread::Race;
+    /// # async fn fetch(host: &str) -> io::Result<String> { Ok(host.to_owned()) }
+    /// let balance = Balance::new(["one.example", "two.example"]).label(fmt::Display::fmt);
+    /// let targets = balance.targets();
+    /// let race = Race::from_fn(Duration::from_millis(50), |_| targets.try_run(fetch))
+    ///     .max_attempts(2)
+    ///     .observer(Traced::new())
+    ///     .poll_in_spans();
+    /// let won = pollster::block_on(race.first_ok())?;
+    /// # Ok::<(), race_core::RaceError<usize, io::Error>>(())
+    /// ```
+    #[cfg(feature = "tracing")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+    #[must_use]
+    pub fn label(mut self, label: fn(&E, &mut fmt::Formatter<'_>) -> fmt::Result) -> Self {
+        self.label = Label::by(label);
         self
     }
 
@@ -330,6 +366,7 @@ impl<E, C: Clone> Clone for Balance<E, C> {
             replacing: self.replacing.clone(),
             clock: self.clock.clone(),
             settings: self.settings,
+            label: self.label,
             draws: self.draws.clone(),
             seed: self.seed,
         }

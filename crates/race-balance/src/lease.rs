@@ -13,6 +13,7 @@ use crate::{
     classify::{Always, Classify, ErrBy, OkOnly},
     endpoint::{Endpoint, Learnt, Place},
     health::Revision,
+    label::Label,
 };
 
 /// An attempt that is in flight at an endpoint. Keep it as long as the attempt runs: dropping it
@@ -23,6 +24,7 @@ pub struct Lease<E, C: Clock = Monotonic> {
     place: Place<E>,
     clock: C,
     settings: Settings,
+    label: Label<E>,
     began: Moment,
     /// That of the endpoint when the attempt began.
     revision: Revision,
@@ -32,13 +34,14 @@ pub struct Lease<E, C: Clock = Monotonic> {
 }
 
 impl<E, C: Clock> Lease<E, C> {
-    pub(crate) fn new(place: Place<E>, clock: C, settings: Settings) -> Self {
+    pub(crate) fn new(place: Place<E>, clock: C, settings: Settings, label: Label<E>) -> Self {
         let began = clock.read();
         let revision = place.endpoint().begin();
         Self {
             place,
             clock,
             settings,
+            label,
             began,
             revision,
             is_recorded: false,
@@ -210,6 +213,7 @@ impl<F: Future, E, C: Clock, J: Classify<F::Output>> Future for Leased<F, E, C, 
             return this.attempt.poll(cx);
         };
         lease.is_polled = true;
+        lease.label.record(&lease.place.endpoint().value);
         let polled = this.attempt.poll(cx);
         match &polled {
             Poll::Pending => {

@@ -65,6 +65,7 @@ mod ejection;
 mod endpoint;
 mod estimate;
 mod health;
+mod label;
 mod monotonic;
 mod order;
 

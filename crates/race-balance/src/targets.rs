@@ -161,7 +161,13 @@ impl<E, C: Clock + Clone> Targets<E, C> {
     }
 
     fn lease(&self, place: Place<E>) -> Lease<E, C> {
-        Lease::new(place, self.balance.clock.clone(), self.balance.settings)
+        let balance = &self.balance;
+        Lease::new(
+            place,
+            balance.clock.clone(),
+            balance.settings,
+            balance.label,
+        )
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State<E>) -> T) -> T {

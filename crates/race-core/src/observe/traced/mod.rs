@@ -14,7 +14,7 @@ use crate::{
 /// | | name | level | fields |
 /// | --- | --- | --- | --- |
 /// | span | `race` | debug | `attempts`, `winner`, `elapsed_ms` |
-/// | span in `race` | `attempt` | debug | `index`, `cause`, `outcome` |
+/// | span in `race` | `attempt` | debug | `index`, `cause`, `endpoint`, `outcome` |
 /// | event in `attempt` | `started` | debug | `index`, `elapsed_ms` |
 /// | | `committed`, `won`, `finished`, `cancelled` | debug | `index`, `elapsed_ms`, `ran_ms` |
 /// | | `failed`, `timed out` | info | `index`, `elapsed_ms`, `ran_ms` |
@@ -25,6 +25,8 @@ use crate::{
 /// - `index`: the index of the attempt, from 0;
 /// - `cause`: why the attempt started: `first`, `delay`, `failure` or `idle`; see
 ///   [`Cause`](crate::observe::Cause);
+/// - `endpoint`: where the attempt goes, if the attempt records it in the span in which
+///   [`poll_in_spans`](crate::GenericRace::poll_in_spans) polls it; `race-balance` does;
 /// - `outcome`: the name of the last event of the attempt;
 /// - `by`: what refused the start: `max_in_flight`, `gate` or `budget`; see [`Refusal`];
 /// - `elapsed_ms`: the time since the first attempt started; in the span `race`, until its latest
@@ -175,6 +177,7 @@ impl TracedRace {
                     "attempt",
                     index,
                     %cause,
+                    endpoint = Empty,
                     outcome = Empty,
                 );
                 self.within(&attempt, || {
