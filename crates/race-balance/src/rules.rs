@@ -1,9 +1,13 @@
 //! The rules of a layer of `race-tower`, over several services.
 
-use std::{fmt, marker::PhantomData};
+use std::{
+    fmt,
+    marker::PhantomData,
+    task::{Context, Poll},
+};
 
 use race_core::{Verdict, observe::Clock};
-use race_tower::Rules;
+use race_tower::{Beginning, Rules};
 
 use crate::{Balance, Classify, Monotonic};
 
@@ -35,6 +39,14 @@ where
 {
     fn repeat(&self, request: &Req) -> Option<Req> {
         self.rules.repeat(request)
+    }
+
+    fn poll_repeat(&self, request: &mut Req, cx: &mut Context<'_>) -> Poll<bool> {
+        self.rules.poll_repeat(request, cx)
+    }
+
+    fn begin(&self, request: &mut Req, beginning: &mut Beginning<'_>) {
+        self.rules.begin(request, beginning);
     }
 
     fn judge(&self, answer: &Result<Res, X>) -> Verdict {

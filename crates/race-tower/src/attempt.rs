@@ -7,11 +7,25 @@ use std::{
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
+use crate::end::Running;
+
 pin_project! {
     /// One attempt. It calls its service in the first poll, which is within its span.
-    #[project = AttemptProject]
     #[must_use = "futures do nothing unless polled"]
-    pub(crate) enum Attempt<S, Req>
+    pub(crate) struct Attempt<S, Req>
+    where
+        S: Service<Req>,
+    {
+        #[pin]
+        stage: Stage<S, Req>,
+        // Dropped after the response, so that what belongs to the attempt is gone when it ends.
+        running: Option<Running>,
+    }
+}
+
+pin_project! {
+    #[project = StageProject]
+    enum Stage<S, Req>
     where
         S: Service<Req>,
     {
@@ -29,47 +43,50 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> Attempt<S, Req> {
-    pub(crate) fn of_ready(service: S, request: Req) -> Self {
+    pub(crate) fn of_ready(service: S, request: Req, running: Option<Running>) -> Self {
         let call = Some((service, request));
-        Self::Ready { call }
+        let stage = Stage::Ready { call };
+        Self { stage, running }
     }
 
-    pub(crate) fn failed(error: S::Error) -> Self {
+    pub(crate) fn failed(error: S::Error, running: Option<Running>) -> Self {
         let error = Some(error);
-        Self::Failed { error }
+        let stage = Stage::Failed { error };
+        Self { stage, running }
     }
 }
 
 impl<S: Service<Req>, Req> Future for Attempt<S, Req> {
     type Output = Result<S::Response, S::Error>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut stage = self.project().stage;
         loop {
-            let response = match self.as_mut().project() {
-                AttemptProject::Called { response } => return response.poll(cx),
-                AttemptProject::Failed { error } => {
+            let response = match stage.as_mut().project() {
+                StageProject::Called { response } => return response.poll(cx),
+                StageProject::Failed { error } => {
                     let error = error
                         .take()
                         .expect("a race polls no attempt that has finished");
                     return Poll::Ready(Err(error));
                 }
-                AttemptProject::Ready { call } => {
+                StageProject::Ready { call } => {
                     let call = call.take();
                     let (mut service, request) = call.expect("the service is called once");
                     service.call(request)
                 }
             };
-            self.set(Self::Called { response });
+            stage.set(Stage::Called { response });
         }
     }
 }
 
 impl<S: Service<Req>, Req> fmt::Debug for Attempt<S, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ready { .. } => "Attempt::Ready",
-            Self::Called { .. } => "Attempt::Called",
-            Self::Failed { .. } => "Attempt::Failed",
+        f.write_str(match self.stage {
+            Stage::Ready { .. } => "Attempt::Ready",
+            Stage::Called { .. } => "Attempt::Called",
+            Stage::Failed { .. } => "Attempt::Failed",
         })
     }
 }

@@ -31,6 +31,7 @@
 //! timeouts, observers.
 //!
 //! - [`Rules`] say how a request is repeated, whether it may be, and whether an answer is good.
+//! - The module `http` has rules for HTTP and gRPC, and bodies that can be sent again.
 //! - [`Replicas`] send each attempt to another server.
 //! - [`HedgeCounters`] count what hedging does, under a label.
 //! - [`HedgeError`] is the error: that of the service, or a timeout.
@@ -44,6 +45,7 @@
 //! | --- | --- |
 //! | `std` (default) | [`HedgeLayer`], with a timer that works on any executor |
 //! | `tokio`, `smol`, `async-io` | the module of that runtime, with its `HedgeLayer` |
+//! | `http` | the module [`http`]: rules for HTTP and gRPC, and bodies that can be sent again |
 //! | `adaptive` | `Adaptive`, a learnt delay: pass an `Arc<Adaptive>` as the delay |
 //! | `metrics` | `Metrics`, an observer that feeds the facade `metrics` |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
@@ -51,10 +53,15 @@
 
 mod attempt;
 mod backends;
+mod beginning;
 mod counters;
+mod end;
 mod error;
 mod first_ready;
 mod future;
+#[cfg(feature = "http")]
+#[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+pub mod http;
 mod layer;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -67,7 +74,9 @@ mod tally;
 pub use race_core;
 
 pub use backends::{Backends, Copies};
+pub use beginning::Beginning;
 pub use counters::{HedgeCounters, HedgeCounts};
+pub use end::AttemptEnd;
 pub use error::HedgeError;
 pub use first_ready::FirstReady;
 pub use future::HedgeFuture;

@@ -1,12 +1,13 @@
 use std::{
-    fmt,
-    task::{Context, Poll},
+    fmt, mem,
+    task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use race_core::source::{Source, SourceTypes};
 use tower_service::Service;
 
-use crate::{Backends, Rules, attempt::Attempt};
+use crate::{Backends, Beginning, Rules, attempt::Attempt, end::Running};
 
 /// The attempts of one request.
 ///
@@ -20,8 +21,15 @@ pub(crate) struct Requests<B: Backends<Req>, Req, R> {
     service: Next<B::Service, Req>,
     /// The request of the next attempt.
     request: Option<Req>,
+    /// The request of the attempt that starts now.
+    starting: Option<Starting<Req>>,
     /// How many more attempts may start.
     left: usize,
+}
+
+struct Starting<Req> {
+    request: Req,
+    running: Option<Running>,
 }
 
 /// The service of the next attempt.
@@ -47,13 +55,14 @@ impl<B: Backends<Req>, Req, R> Requests<B, Req, R> {
             rules,
             service: Next::Ready(ready),
             request: Some(request),
+            starting: None,
             left: max_attempts.max(1),
         }
     }
 
     /// Polls the service of the next attempt until it is ready or has failed.
     fn poll_service(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut service = match std::mem::replace(&mut self.service, Next::Unknown) {
+        let mut service = match mem::replace(&mut self.service, Next::Unknown) {
             Next::Unknown => self.backends.another(),
             Next::Awaited(service) => service,
             settled => {
@@ -70,6 +79,23 @@ impl<B: Backends<Req>, Req, R> Requests<B, Req, R> {
             Poll::Ready(Err(error)) => Next::Failed(error),
         };
         Poll::Ready(())
+    }
+}
+
+/// The time that is left, asked for once.
+enum TimeLeft<F> {
+    Unknown(F),
+    Known(Option<Duration>),
+}
+
+impl<F: FnOnce() -> Option<Duration>> TimeLeft<F> {
+    fn get(&mut self) -> Option<Duration> {
+        let known = match mem::replace(self, Self::Known(None)) {
+            Self::Unknown(time_left) => time_left(),
+            Self::Known(known) => known,
+        };
+        *self = Self::Known(known);
+        known
     }
 }
 
@@ -91,7 +117,15 @@ where
         Poll::Ready(self.request.as_ref().map(|_| ()))
     }
 
+    /// The request comes first: no service keeps a place while a request cannot be sent.
     fn poll_reserve(&mut self, (): &mut (), cx: &mut Context<'_>) -> Poll<bool> {
+        let Some(request) = &mut self.request else {
+            return Poll::Ready(false);
+        };
+        if !ready!(self.rules.poll_repeat(request, cx)) {
+            self.request = None;
+            return Poll::Ready(false);
+        }
         self.poll_service(cx).map(|()| true)
     }
 
@@ -99,18 +133,29 @@ where
         self.service = Next::Unknown;
     }
 
-    fn attempt(&mut self, (): ()) -> ((), Self::Attempt) {
+    fn begin_attempt(&mut self, time_left: impl FnOnce() -> Option<Duration>) {
         self.left -= 1;
-        let request = self.request.take().expect("a candidate has a request");
+        let mut request = self.request.take().expect("a candidate has a request");
         if self.left > 0 {
             self.request = self.rules.repeat(&request);
         }
-        let attempt = match std::mem::replace(&mut self.service, Next::Unknown) {
+        let mut time_left = TimeLeft::Unknown(time_left);
+        let mut time_left = || time_left.get();
+        let mut beginning = Beginning::new(&mut time_left);
+        self.rules.begin(&mut request, &mut beginning);
+        let running = beginning.into_running();
+        self.starting = Some(Starting { request, running });
+    }
+
+    fn attempt(&mut self, (): ()) -> ((), Self::Attempt) {
+        let starting = self.starting.take();
+        let Starting { request, running } = starting.expect("an attempt has begun");
+        let attempt = match mem::replace(&mut self.service, Next::Unknown) {
             Next::Ready(service) => {
                 self.backends.starts(&service);
-                Attempt::of_ready(service, request)
+                Attempt::of_ready(service, request, running)
             }
-            Next::Failed(error) => Attempt::failed(error),
+            Next::Failed(error) => Attempt::failed(error, running),
             Next::Unknown | Next::Awaited(_) => unreachable!("the service was reserved before"),
         };
         ((), attempt)

@@ -1,6 +1,11 @@
-use std::fmt;
+use std::{
+    fmt,
+    task::{Context, Poll},
+};
 
 use race_core::Verdict;
+
+use crate::Beginning;
 
 /// How a request is repeated, whether it may be, and whether an answer is good.
 ///
@@ -16,6 +21,23 @@ pub trait Rules<Req, Res, E> {
     ///
     /// Called before each attempt that may be followed by another one.
     fn repeat(&self, request: &Req) -> Option<Req>;
+
+    /// Waits until a copy can be sent, when the start of its attempt is due. `Ready(false)`: it never
+    /// can, and no more attempts start. `Pending`: the start waits until the waker of `cx` is woken.
+    ///
+    /// Default: `Ready(true)`. Rules that wrap others must forward it.
+    fn poll_repeat(&self, request: &mut Req, cx: &mut Context<'_>) -> Poll<bool> {
+        let _ = (request, cx);
+        Poll::Ready(true)
+    }
+
+    /// The attempt of a request starts; its copy for the next attempt is made. Use it to add what
+    /// belongs to this attempt only, such as the [time left](Beginning::time_left).
+    ///
+    /// Default: nothing. Rules that wrap others must forward it.
+    fn begin(&self, request: &mut Req, beginning: &mut Beginning<'_>) {
+        let _ = (request, beginning);
+    }
 
     /// Classifies an answer.
     ///
