@@ -1,6 +1,8 @@
 //! How an endpoint is recorded in the span of an attempt.
 
-use std::{fmt, marker::PhantomData};
+#[cfg(feature = "tracing")]
+use std::fmt;
+use std::marker::PhantomData;
 
 /// Writes an endpoint.
 #[cfg(feature = "tracing")]
