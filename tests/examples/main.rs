@@ -3,6 +3,7 @@
 mod connect;
 mod first_token;
 mod gateway;
+mod grpc;
 mod happy_eyeballs;
 mod hedge;
 // Included for its unit tests.
