@@ -1,10 +1,15 @@
 //! What answers say about their servers.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use race_balance::Balanced;
-use race_core::Verdict;
-use race_tower::{FnRules, GenericHedgeLayer, Rules};
+use race_balance::{Balance, Balanced, Slot};
+use race_core::{Verdict, test::VirtualClock};
+use race_tower::{Beginning, FnRules, GenericHedgeLayer, Rules};
+use tower::{ServiceExt as _, service_fn};
 
 use crate::server::{MS, World, ask};
 
@@ -75,4 +80,62 @@ fn request_waits_for_the_shortest_pause_if_all_servers_ask_for_one() {
     // Its pause ends 300 ms after its answer.
     assert_eq!(calls[1], calls[0] + 305 * MS);
     assert_eq!(world.calls(), [2, 1]);
+}
+
+/// Sends each request twice, and notes in it how much time its attempt has.
+#[derive(Clone)]
+struct Noting;
+
+impl Rules<Noted, usize, &'static str> for Noting {
+    fn repeat(&self, request: &Noted) -> Option<Noted> {
+        Some(request.clone())
+    }
+
+    fn poll_repeat(&self, request: &mut Noted, _: &mut Context<'_>) -> Poll<bool> {
+        request.polls += 1;
+        Poll::Ready(true)
+    }
+
+    fn begin(&self, request: &mut Noted, beginning: &mut Beginning<'_>) {
+        request.time_left = beginning.time_left();
+    }
+}
+
+#[derive(Clone, Default)]
+struct Noted {
+    polls: usize,
+    time_left: Option<Duration>,
+}
+
+#[test]
+fn layer_rules_forward_all_that_their_rules_do() {
+    let clock = VirtualClock::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let connect = |server| {
+        let (clock, seen) = (clock.clone(), seen.clone());
+        Slot::new(
+            server,
+            service_fn(move |request: Noted| {
+                let mut seen = seen.lock().unwrap();
+                seen.push((request.polls, request.time_left));
+                let slow = clock.sleep(100 * MS);
+                async move {
+                    slow.await;
+                    Ok::<_, &'static str>(server)
+                }
+            }),
+        )
+    };
+    let balance = Balance::timed_by(clock.clone(), [0, 1].map(connect));
+    let balanced = Balanced::new(balance).rules(Noting);
+    let service = GenericHedgeLayer::with_timer(clock.timer(), 50 * MS)
+        .deadline(300 * MS)
+        .rules(balanced.layer_rules())
+        .over(balanced);
+    clock
+        .run(service.oneshot(Noted::default()))
+        .unwrap()
+        .unwrap();
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(seen, [(1, Some(300 * MS)), (2, Some(250 * MS))]);
 }

@@ -186,3 +186,6 @@ impl<B> fmt::Debug for ReplayBody<B> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
