@@ -53,8 +53,7 @@ fn recorded(run: impl FnOnce(VirtualClock)) -> Vec<String> {
     let endpoints = Endpoints::default();
     let _subscribed = Registry::default().with(endpoints.clone()).set_default();
     run(VirtualClock::new());
-    let endpoints = endpoints.0.lock().unwrap().clone();
-    endpoints
+    endpoints.0.lock().unwrap().clone()
 }
 
 fn balance(clock: &VirtualClock) -> Balance<&'static str, VirtualClock> {

@@ -29,7 +29,9 @@ use crate::sync::Arc;
 /// - [`hold`](Self::hold) the next start until further notice;
 /// - [`commit`](Self::commit): the race ends for it, and only this attempt runs on.
 ///
-/// All of these wake the race, and take effect when it is polled. An attempt need not use any of
+/// It also knows the [time left](Self::time_left) for the attempt.
+///
+/// All of the three wake the race, and take effect when it is polled. An attempt need not use any of
 /// them.
 ///
 /// # What a commit means
