@@ -6,6 +6,7 @@ mod growing_delay;
 mod growth;
 mod hook;
 mod into_policy;
+mod resumed;
 mod steps;
 
 #[cfg(feature = "adaptive")]
@@ -23,6 +24,7 @@ pub use growing_delay::GrowingDelay;
 #[doc(hidden)]
 pub use hook::Hook;
 pub use into_policy::IntoPolicy;
+pub use resumed::Resumed;
 pub use steps::Steps;
 
 #[cfg(feature = "alloc")]

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::{GenericRace, Placement, Schedule};
 use crate::{
     Backoff, CatchUp, Hook, OnFailure, Policy, Timer,
-    policy::{Gate, Permit, RaceState, WithBackoff},
+    policy::{Gate, Permit, RaceState, Resumed, WithBackoff},
     source::Source,
 };
 
@@ -194,6 +194,31 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         R: Into<Permit>,
     {
         self.map(|policy| policy, |hooks| (hooks, Gate::new(gate)))
+    }
+
+    /// Says that attempt 0 is not a new one: it has run before, and this race only waits for what it
+    /// yields next. Call it last.
+    ///
+    /// Gates, budgets and observers that were added before this call learn nothing of attempt 0:
+    /// a budget gets no deposit, and an observer no event. The other attempts are permitted, charged
+    /// and reported as in any race.
+    ///
+    /// Such as a download that is hedged again whenever it stalls: each stall is a race, and the
+    /// download is one request.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Budget, Race, test::VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// # let attempts = [900, 10].map(|latency| clock.sleep(ms(latency)));
+    /// let budget = Budget::percent(100);
+    /// let race = Race::at(clock.timer()).of(ms(50), attempts).budget(&budget).resumed();
+    /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(0)); // no deposit, no hedge
+    /// # Ok::<(), race_core::test::Deadlock>(())
+    /// ```
+    #[must_use]
+    pub fn resumed(self) -> GenericRace<K, S, T, P, Resumed<H>> {
+        self.map(|policy| policy, Resumed::new)
     }
 
     /// Returns the schedule in order to change an option. The next poll evaluates everything again.

@@ -194,7 +194,7 @@ pub(super) struct Learner {
     /// Of those that lost it.
     lost: Samples,
     /// The races for which something was drawn that ended within their delay, since the last rule.
-    within: AtomicU64,
+    pub(super) within: AtomicU64,
     state: Mutex<State>,
 }
 

@@ -21,7 +21,8 @@ pub struct Watch<A: SharedAdaptive> {
 #[derive(Debug)]
 struct Drawn {
     plan: Plan,
-    began: Moment,
+    /// `None` before the first attempt starts. In a race that resumes one it never does.
+    began: Option<Moment>,
     /// The time of the latest event.
     last: Moment,
 }
@@ -30,7 +31,7 @@ impl<A: SharedAdaptive> Watch<A> {
     pub(super) fn new(adaptive: A, plan: Option<Plan>) -> Self {
         let drawn = plan.map(|plan| Drawn {
             plan,
-            began: Moment::ZERO,
+            began: None,
             last: Moment::ZERO,
         });
         Self { adaptive, drawn }
@@ -38,7 +39,10 @@ impl<A: SharedAdaptive> Watch<A> {
 
     /// The race has an answer, or ends without one.
     fn end(&mut self, sample: fn(Duration) -> Sample) {
-        if let Some(Drawn { plan, began, last }) = self.drawn.take() {
+        let Some(Drawn { plan, began, last }) = self.drawn.take() else {
+            return;
+        };
+        if let Some(began) = began {
             self.adaptive.record_race(plan, sample(last.since(began)));
         }
     }
@@ -52,14 +56,15 @@ impl<A: SharedAdaptive> Observer for Watch<A> {
         };
         drawn.last = event.at;
         match event.kind {
-            EventKind::Started if event.index == 0 => drawn.began = event.at,
+            EventKind::Started if event.index == 0 => drawn.began = Some(event.at),
             EventKind::Won | EventKind::Finished | EventKind::Committed => self.end(Sample::Exact),
             _ => {}
         }
     }
 }
 
-/// A race without an answer would have taken longer than it ran.
+/// A race without an answer would have taken longer than it ran. One that has not begun says
+/// nothing.
 impl<A: SharedAdaptive> Drop for Watch<A> {
     fn drop(&mut self) {
         self.end(Sample::Censored);

@@ -211,3 +211,31 @@ fn clients_do_not_draw_alike() {
     };
     assert_ne!(draws(), draws());
 }
+
+/// Returns the number of races that were recorded.
+fn recorded(adaptive: &Adaptive) -> u64 {
+    let learner = adaptive.learner.as_ref().unwrap();
+    let [won, lost] = learner.groups();
+    learner.within.load(Ordering::Relaxed) + won + lost
+}
+
+#[test]
+fn race_that_never_begins_is_not_recorded() {
+    let (adaptive, clock) = (trained(), VirtualClock::new());
+    let race = Race::at(clock.timer()).of(&adaptive, [clock.sleep(ms(5))]);
+    drop(race);
+    assert_eq!(recorded(&adaptive), 0);
+}
+
+#[test]
+fn race_that_resumes_an_attempt_is_not_recorded() {
+    let (adaptive, clock) = (trained(), VirtualClock::new());
+    clock.advance(ms(60_000));
+    for _ in 0..20 {
+        let attempts = [50, 30].map(|latency| clock.sleep(ms(latency)));
+        let race = Race::at(clock.timer()).of(&adaptive, attempts).resumed();
+        clock.run(race.first()).unwrap();
+    }
+    assert_eq!(recorded(&adaptive), 0);
+    assert!(adaptive.learner.as_ref().unwrap().hedges.recorded() > 0);
+}
