@@ -42,7 +42,7 @@ impl Classifier {
         Self(Some(Arc::new(classify)))
     }
 
-    fn verdict(&self, error: &Error) -> Verdict {
+    pub(crate) fn verdict(&self, error: &Error) -> Verdict {
         match &self.0 {
             Some(classify) => classify(error),
             None => classify(error),

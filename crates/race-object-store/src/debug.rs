@@ -11,10 +11,11 @@ impl<S: fmt::Debug, T, D: 'static, O> fmt::Debug for GenericHedgedStore<S, T, D,
         let options = &self.options;
         f.debug_struct("HedgedStore")
             .field("inner", &self.inner)
-            .field("delays", &DelaysOf(&self.delays))
+            .field("delays", &DelaysOf(&*self.delays))
             .field("options", &options.race)
             .field("budget", &options.budget)
             .field("classify", &options.classify)
+            .field("hedge_bodies", &options.hedge_bodies)
             .finish_non_exhaustive()
     }
 }

@@ -14,7 +14,12 @@ use race_core::{
     observe::{Clock, Observer},
 };
 
-use crate::{Delays, GenericHedgedStore, ReadClass, TimeoutError, body, odd_range, store::Options};
+use crate::{
+    Delays, GenericHedgedStore, ReadClass, TimeoutError,
+    body::{self, Rest},
+    odd_range,
+    store::Options,
+};
 
 impl<S, T, D, O> GenericHedgedStore<S, T, D, O>
 where
@@ -45,6 +50,19 @@ where
 }
 
 impl Options {
+    /// Whether the body of this GET is hedged. A HEAD has none.
+    fn hedges_bodies(&self, asked: &GetOptions) -> bool {
+        self.hedge_bodies && !asked.head && self.max_continuations() > 0
+    }
+
+    /// The continuations of one body. They need a place beside the body.
+    pub(crate) fn max_continuations(&self) -> usize {
+        match self.race.max_in_flight {
+            Some(..=1) => 0,
+            _ => self.race.max_attempts.unwrap_or(usize::MAX) - 1,
+        }
+    }
+
     /// Returns the error of a read: that of the last attempt that returned one, or a timeout.
     fn error(
         &self,
@@ -85,6 +103,10 @@ where
             return self.inner.get_opts(location, options).await;
         }
         let class = ReadClass::of_get(&options);
+        let asked = self
+            .options
+            .hedges_bodies(&options)
+            .then(|| options.clone());
         let attempt = |_| {
             let options = options.clone();
             async move {
@@ -96,7 +118,12 @@ where
                 }
             }
         };
-        self.hedge(class, location, attempt).await
+        let answer = self.hedge(class, location, attempt).await?;
+        let rest = asked.and_then(|asked| Rest::of(location, asked, &answer));
+        Ok(match rest {
+            Some(rest) => body::watch(self, class, rest, answer),
+            None => answer,
+        })
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {

@@ -86,11 +86,11 @@ use crate::{Delays, classify::Classifier};
 /// # Cancel safety
 ///
 /// Dropping the future of a read drops all its attempts.
-#[derive(Clone)]
 pub struct GenericHedgedStore<S, T, D, O = ()> {
-    pub(crate) inner: S,
+    /// Shared with the bodies that are being read.
+    pub(crate) inner: Arc<S>,
     pub(crate) timer: T,
-    pub(crate) delays: D,
+    pub(crate) delays: Arc<D>,
     pub(crate) observer: O,
     pub(crate) options: Options,
 }
@@ -100,6 +100,20 @@ pub(crate) struct Options {
     pub(crate) race: RaceOptions,
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) classify: Classifier,
+    pub(crate) hedge_bodies: bool,
+}
+
+/// A clone shares the inner store and the delays.
+impl<S, T: Clone, D, O: Clone> Clone for GenericHedgedStore<S, T, D, O> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            timer: self.timer.clone(),
+            delays: self.delays.clone(),
+            observer: self.observer.clone(),
+            options: self.options.clone(),
+        }
+    }
 }
 
 impl<S, T: Default, D: Delays<T>> GenericHedgedStore<S, T, D> {
@@ -115,14 +129,15 @@ impl<S, T, D: Delays<T>> GenericHedgedStore<S, T, D> {
     #[must_use]
     pub fn with_timer(inner: S, timer: T, delays: D) -> Self {
         Self {
-            inner,
+            inner: Arc::new(inner),
             timer,
-            delays,
+            delays: Arc::new(delays),
             observer: (),
             options: Options {
                 race: RaceOptions::new().max_attempts(2),
                 budget: None,
                 classify: Classifier::default(),
+                hedge_bodies: true,
             },
         }
     }
@@ -266,6 +281,16 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
         self
     }
 
+    /// Sets whether a body that stalls is [hedged](Self#bodies-that-stall). Default: `true`.
+    ///
+    /// `false` hands over the body of the winner as it is: the read is then hedged to its first byte
+    /// only.
+    #[must_use]
+    pub fn hedge_bodies(mut self, hedge: bool) -> Self {
+        self.options.hedge_bodies = hedge;
+        self
+    }
+
     /// Reports events to an observer, such as an `Arc<Counters>`. Each read has a clone of it.
     ///
     /// With `Traced` (feature `tracing`), each attempt is polled in its own span `attempt`, within
@@ -286,8 +311,8 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
         &self.inner
     }
 
-    /// Returns the inner store.
-    pub fn into_inner(self) -> S {
+    /// Returns the inner store, which clones and the bodies that are being read share.
+    pub fn into_inner(self) -> Arc<S> {
         self.inner
     }
 }

@@ -15,7 +15,7 @@ fn debug_shows_the_inner_store_the_delay_and_the_options() {
         "HedgedStore { inner: Slow, delays: 50ms, options: RaceOptions { \
          max_attempts: Some(2), max_in_flight: None, catch_up: None, on_failure: None, \
          min_gap: None, attempt_timeout: None, deadline: None }, budget: None, \
-         classify: default, .. }"
+         classify: default, hedge_bodies: true, .. }"
     );
 
     let store = store

@@ -43,7 +43,9 @@ impl Options {
             .min_gap(ms(self.min_gap))
             .on_failure(self.on_failure)
             .catch_up(self.catch_up)
-            .classify(self.answers.classifier());
+            .classify(self.answers.classifier())
+            // The bodies are read after the read was decided; `tests/bodies` hedges them.
+            .hedge_bodies(false);
         if let Some(timeout) = self.attempt_timeout {
             store = store.attempt_timeout(ms(timeout));
         }

@@ -1,4 +1,4 @@
-//! The body of a GET, which is decided at its first chunk.
+//! A GET is decided at the first chunk of its body.
 
 use std::{
     future::poll_fn,
@@ -7,10 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_core::{Stream, stream::BoxStream};
+use futures_core::Stream;
 use object_store::{GetResult, GetResultPayload, Result};
 
-type Body = BoxStream<'static, Result<Bytes>>;
+use super::Body;
 
 /// Waits for the first byte of a body, or for its end if it is empty. Returns the same result.
 pub(crate) async fn begin(result: GetResult) -> Result<GetResult> {
@@ -27,13 +27,13 @@ pub(crate) async fn begin(result: GetResult) -> Result<GetResult> {
 const EMPTY_CHUNKS_PER_POLL: usize = 32;
 
 async fn begin_body(mut body: Body) -> Result<Body> {
-    let first = poll_fn(|cx| poll_first(body.as_mut(), cx)).await?;
+    let first = poll_fn(|cx| poll_byte(body.as_mut(), cx)).await?;
     let rest = first.is_some().then_some(body);
     Ok(Box::pin(Begun { first, rest }))
 }
 
-/// Polls for the first chunk that has a byte: an empty one decides nothing.
-fn poll_first(
+/// Polls for the next chunk that has a byte: an empty one decides nothing.
+pub(super) fn poll_byte(
     mut body: Pin<&mut (impl Stream<Item = Result<Bytes>> + ?Sized)>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<Option<Bytes>>> {
