@@ -30,6 +30,8 @@ pub(crate) struct Rules<'a> {
     other_version: u32,
     /// The body ended with an error.
     failed: bool,
+    /// The reader does not have all bytes.
+    remains: bool,
     requests: usize,
 }
 
@@ -48,6 +50,7 @@ impl<'a> Rules<'a> {
             taken_over: 0,
             other_version: 0,
             failed: false,
+            remains: true,
             requests: 1,
         }
     }
@@ -82,12 +85,12 @@ impl<'a> Rules<'a> {
     }
 
     /// Whether a stall may start a continuation now, apart from the budget.
-    fn may_start(&self, requests: &[Request], remains: bool) -> bool {
-        let (options, old) = (&self.case.options, &requests[..self.before.len()]);
+    fn may_start(&self, requests: &[Request], old: usize) -> bool {
+        let (options, old) = (&self.case.options, &requests[..old]);
         let in_flight = old.iter().filter(|it| it.is_alive).count();
         let is_final = |it: &Request| it.end == Some(Ended::Refused { is_final: true });
         self.case.can_hedge()
-            && remains
+            && self.remains
             && old.len() < options.max_attempts
             && options.max_in_flight.is_none_or(|max| in_flight < max)
             && requests[self.owner].end.is_none()
@@ -103,7 +106,8 @@ impl<'a> Rules<'a> {
         let (now, requests) = (store.now(), store.requests().clone());
         let started = requests.len() - self.before.len();
         let has_stalled = self.waited >= self.case.stall();
-        let may_start = has_stalled && self.may_start(&requests, position < self.case.range().end);
+        self.remains = position < self.case.range().end;
+        let may_start = has_stalled && self.may_start(&requests, self.before.len());
         let must_start = may_start && self.budget > 0;
         match polled {
             // A byte that is there comes before the stall.
@@ -117,7 +121,8 @@ impl<'a> Rules<'a> {
         self.unpaid += u32::from(may_start && self.budget == 0);
         self.requests = requests.len();
         self.budget -= started as u16;
-        self.check_limits(&requests, now, polled.is_ready());
+        let has_byte = matches!(polled, Poll::Ready(Some(Ok(_))));
+        self.check_limits(&requests, now, has_byte);
         match polled {
             Poll::Pending => {
                 if started > 0 {
@@ -175,8 +180,9 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// A continuation that is not decided in time is given up, and no other is while it may win.
-    fn check_limits(&mut self, requests: &[Request], now: u64, is_ready: bool) {
+    /// A continuation is given up if another body has a byte, or if it has none in time; and it is
+    /// not given up if the body ends.
+    fn check_limits(&mut self, requests: &[Request], now: u64, has_byte: bool) {
         let is_late = |it: &Request| {
             let limit = self.case.limit();
             limit.is_some_and(|limit| it.started + limit <= now)
@@ -191,7 +197,7 @@ impl<'a> Rules<'a> {
             }
             let was_alive = self.before.get(number).is_none_or(|it| it.is_alive);
             if was_alive && !request.is_alive {
-                let is_over = request.end.is_some() || is_ready;
+                let is_over = request.end.is_some() || has_byte;
                 assert!(is_over || is_late(request), "request {number} was given up");
                 let is_final = request.end == Some(Ended::Refused { is_final: true });
                 self.other_version += u32::from(is_final);
@@ -202,6 +208,12 @@ impl<'a> Rules<'a> {
     /// A reader that was not woken has nothing to do.
     pub(crate) fn check_unwoken(&self, store: &Scripted) {
         let (now, requests) = (store.now(), store.requests());
+        let waited = self.waited + self.since.map_or(0, |since| now - since);
+        let may_start = self.budget > 0 && self.may_start(&requests, requests.len());
+        assert!(
+            waited < self.case.stall() || !may_start,
+            "a stall lost a wake"
+        );
         for (number, request) in requests.iter().enumerate() {
             let is_due = request.is_alive && request.due.is_some_and(|due| due <= now);
             assert!(!is_due, "request {number} lost a wake");

@@ -5,7 +5,7 @@ use std::{
     future::poll_fn,
     ops::Range,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
     time::Duration,
     vec,
@@ -73,7 +73,8 @@ impl Scripted {
     }
 
     pub(crate) fn requests(&self) -> MutexGuard<'_, Vec<Request>> {
-        self.requests.lock().unwrap()
+        // It is locked while an assertion fails.
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn version(&self, asked: Option<&str>) -> u8 {

@@ -15,5 +15,6 @@ mod options;
 mod passed_on;
 mod race_options;
 mod slow;
+mod stalls;
 mod types;
 mod warm_up;

@@ -42,6 +42,11 @@ pub(crate) struct Step {
     breaks_at: Option<usize>,
     /// The body begins with an empty chunk.
     hesitates: bool,
+    /// The body waits for so long before this chunk.
+    stalls_at: Option<(usize, u64)>,
+    /// The answer has this tag instead of its own.
+    e_tag: Option<Option<&'static str>>,
+    ignores_conditions: bool,
 }
 
 pub(crate) fn after(headers: u64) -> Step {
@@ -64,6 +69,32 @@ impl Step {
     pub(crate) fn breaks_at(self, chunk: usize) -> Self {
         let breaks_at = Some(chunk);
         Self { breaks_at, ..self }
+    }
+
+    pub(crate) fn stalls_at(self, chunk: usize, millis: u64) -> Self {
+        let stalls_at = Some((chunk, millis));
+        Self { stalls_at, ..self }
+    }
+
+    pub(crate) fn tagged(self, e_tag: Option<&'static str>) -> Self {
+        let e_tag = Some(e_tag);
+        Self { e_tag, ..self }
+    }
+
+    pub(crate) fn ignores_conditions(self) -> Self {
+        let ignores_conditions = true;
+        Self {
+            ignores_conditions,
+            ..self
+        }
+    }
+
+    /// The time before a chunk.
+    fn wait_before(&self, chunk: usize) -> u64 {
+        match self.stalls_at {
+            Some((stalled, millis)) if stalled == chunk => millis,
+            _ => self.chunk,
+        }
     }
 
     pub(crate) fn hesitates(self) -> Self {
@@ -146,6 +177,8 @@ struct State {
     steps: Vec<Step>,
     /// When each read began.
     reads: Vec<u64>,
+    /// What each GET asked for.
+    asked: Vec<GetOptions>,
     /// When reads were dropped before their end, by number.
     dropped: Vec<(usize, u64)>,
 }
@@ -197,6 +230,10 @@ impl Slow {
     /// When each read began.
     pub(crate) fn reads(&self) -> Vec<u64> {
         self.state().reads.clone()
+    }
+
+    pub(crate) fn asked(&self) -> Vec<GetOptions> {
+        self.state().asked.clone()
     }
 
     pub(crate) fn dropped(&self) -> Vec<(usize, u64)> {
@@ -260,7 +297,7 @@ fn body(bytes: Bytes, step: Step, unfinished: Unfinished) -> BoxStream<'static, 
         let step = step.clone();
         async move {
             let read = unfinished?;
-            read.store.wait(step.chunk).await;
+            read.store.wait(step.wait_before(index)).await;
             if step.breaks_at == Some(index) {
                 let error = Kind::Generic.error(read.number);
                 read.finish();
@@ -281,8 +318,13 @@ fn body(bytes: Bytes, step: Step, unfinished: Unfinished) -> BoxStream<'static, 
 impl ObjectStore for Slow {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let (unfinished, step) = self.begin();
+        self.state().asked.push(options.clone());
         let answer = self.answer(&step, unfinished.number).await;
         let is_head = options.head;
+        let options = match step.ignores_conditions {
+            true => GetOptions::new().with_range(options.range),
+            false => options,
+        };
         let answer = match answer {
             Ok(()) => self.memory.get_opts(location, options).await,
             Err(error) => Err(error),
@@ -296,7 +338,10 @@ impl ObjectStore for Slow {
                 return answer.map(|result| GetResult { payload, ..result });
             }
         };
-        let (range, meta) = (result.range.clone(), result.meta.clone());
+        let (range, mut meta) = (result.range.clone(), result.meta.clone());
+        if let Some(e_tag) = step.e_tag {
+            meta.e_tag = e_tag.map(String::from);
+        }
         let bytes = result.bytes().await?;
         Ok(GetResult {
             payload: GetResultPayload::Stream(body(bytes, step, unfinished)),
