@@ -17,6 +17,9 @@ use crate::{ClassDelay, Delays, ReadClass};
 /// never lends its delay. The classes of GETs are larger than that of `head`. Further attempts, the
 /// samples and the budget are those of the class itself.
 ///
+/// A body stalls if it has no byte for this delay, which is that of a whole request to its first
+/// byte. A continuation of a body is a hedge, and a sample.
+///
 /// A clone shares them, so several stores can learn together. They take about 350 kB.
 ///
 /// ```

@@ -38,7 +38,10 @@ pub trait Delays<T>: Send + Sync + 'static {
     /// The delay of one read.
     type Delay: IntoPolicy<T, Policy: Send, Hooks: Send> + Send;
 
-    /// Returns the delay for a read of this kind. Called once for each read.
+    /// Returns the delay for a read of this kind.
+    ///
+    /// Called once for each read, once more when its body first has to be waited for, and for each
+    /// stall of that.
     fn delay(&self, class: ReadClass) -> Self::Delay;
 }
 

@@ -2,7 +2,8 @@
 //! [`ObjectStore`](object_store::ObjectStore) that cuts the slow tail of S3 GETs.
 //!
 //! A read that is not answered within a delay is sent again. The first answer wins, and the other
-//! attempts are dropped at once. Writes, deletes, copies and lists are passed on unchanged.
+//! attempts are dropped at once. A body that stalls is continued by a GET for the rest of the same
+//! version of the object. Writes, deletes, copies and lists are passed on unchanged.
 //!
 #![cfg_attr(feature = "tokio", doc = "```")]
 #![cfg_attr(not(feature = "tokio"), doc = "```ignore")]
@@ -20,7 +21,8 @@
 //! # }
 //! ```
 //!
-//! [`GenericHedgedStore`] documents the options and what decides a read.
+//! [`GenericHedgedStore`] documents the options, what decides a read, and what happens to a body that
+//! stalls.
 //!
 //! - `AdaptiveDelays` (feature `adaptive`) learn a delay for each [`ReadClass`]; a `Duration` is a
 //!   fixed one.

@@ -32,10 +32,56 @@ use crate::{Delays, classify::Classifier};
 /// which stores reject, and a `get_ranges` without ranges, with empty ones only, or with one that
 /// is inverted.
 ///
-/// The attempt that wins hands over its live body, with the chunk it has read put back in front.
-/// From then on the read is as without hedging: no timeout of this store applies, and if the body
-/// breaks off, its error is for the caller. An error before the first byte is a failure of its
-/// attempt.
+/// The attempt that wins hands over its live body, with the chunk it has read put back in front. No
+/// timeout of this store applies to it. If it breaks off, its error is for the caller, unless a
+/// continuation takes over. An error before the first byte is a failure of its attempt.
+///
+/// # Bodies that stall
+///
+/// A body stalls if it has no byte for the delay while its reader waits for one. Then a
+/// *continuation* starts: a GET for the rest of the range. Both go on from the same offset. The first
+/// one with a byte stays and is watched in turn; the other is dropped at once. `get_ranges` and files
+/// have no such body. [`hedge_bodies(false)`](Self::hedge_bodies) turns it off.
+///
+/// **A slow reader is no stall.** The reader waits from a poll that is pending until its task is
+/// woken. Time from a wake to the next poll does not count, and a byte that is there when the reader
+/// comes back is taken, however late that is.
+///
+/// **Versions are never mixed.** A continuation asks with `if_match` for the ETag of the first answer,
+/// and for its `version`. The conditions of the caller, which the first answer has met, are not
+/// repeated; the extensions are. Its answer must have the same ETag, version, size and range. If it
+/// has not, or is an error, the first body goes on alone. After an answer of another version, and
+/// after an error that is an answer, such as `Precondition`, the body has no further continuation.
+///
+/// | the first answer has | continuations |
+/// | --- | --- |
+/// | a strong ETag | yes |
+/// | a version, and a weak ETag or none | yes, by `version` alone. A store that ignores it is noticed if its answer has another version or none |
+/// | neither | none |
+///
+/// A store that asks for a version may need a permission of its own, such as `s3:GetObjectVersion`. If
+/// it is missing, the body is read without a hedge.
+///
+/// **Errors.** An error of a continuation never fails the read. If the body breaks off, or ends too
+/// early, while a continuation is running, the continuation takes over. If that fails as well, the
+/// caller gets the error of the body.
+///
+/// A continuation is a hedge, under the options of the store:
+///
+/// | option | for a body |
+/// | --- | --- |
+/// | delays | those of the class of the read. Continuation 1 starts after the delay of attempt 1, and so on; `None` starts no more |
+/// | [`max_attempts`](Self::max_attempts) | at most so many less one continuations of a body: one by default |
+/// | [`max_in_flight`](Self::max_in_flight) | limits the body and its continuations that run at once; with 1 there is none |
+/// | [`min_gap`](Self::min_gap) | the shortest stall |
+/// | [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | the shorter one limits the time of a continuation to its first byte; observers see a failure. Neither limits a body that is read |
+/// | [`budget`](Self::budget), that of `AdaptiveDelays` | pays for each continuation; a body pays nothing in. After a refusal the body waits for its next byte |
+/// | [`on_failure`](Self::on_failure), [`catch_up`](Self::catch_up) | no effect: only a stall starts a continuation |
+/// | [`classify`](Self::classify) | an error that is [`Verdict::Retryable`] leaves further continuations possible |
+/// | [`observer`](Self::observer) | each stall is a race with attempts from 1 on: `Counters` count continuations as extra attempts, and one that has the next byte as a win. `AdaptiveDelays` learn how long they take to their first byte |
+///
+/// The end of a body is not hedged: after the last byte, an error may follow, such as a wrong
+/// checksum. Empty chunks of a body that is watched are left out.
 ///
 /// # Errors
 ///
@@ -63,6 +109,7 @@ use crate::{Delays, classify::Classifier};
 /// | [`budget`](Self::budget), [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | none |
 /// | [`min_gap`](Self::min_gap) | zero |
 /// | [`observer`](Self::observer) | none |
+/// | [`hedge_bodies`](Self::hedge_bodies) | `true` |
 ///
 /// [`options`](Self::options) sets several of them at once, from a [`RaceOptions`].
 ///
@@ -85,7 +132,7 @@ use crate::{Delays, classify::Classifier};
 ///
 /// # Cancel safety
 ///
-/// Dropping the future of a read drops all its attempts.
+/// Dropping the future of a read drops all its attempts. Dropping a body drops its continuations.
 pub struct GenericHedgedStore<S, T, D, O = ()> {
     /// Shared with the bodies that are being read.
     pub(crate) inner: Arc<S>,
@@ -199,14 +246,15 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
         self.options(RaceOptions::new().min_gap(gap))
     }
 
-    /// Sets [`RaceOptions::attempt_timeout()`], which applies until the attempt is decided. Default:
-    /// none.
+    /// Sets [`RaceOptions::attempt_timeout()`], which applies until the attempt is decided, also to a
+    /// continuation of a body. Default: none.
     #[must_use]
     pub fn attempt_timeout(self, timeout: Duration) -> Self {
         self.options(RaceOptions::new().attempt_timeout(timeout))
     }
 
-    /// Sets [`RaceOptions::deadline()`], which applies until the read is decided. Default: none.
+    /// Sets [`RaceOptions::deadline()`], which applies until the read is decided, and to each
+    /// continuation of its body anew. Default: none.
     #[must_use]
     pub fn deadline(self, deadline: Duration) -> Self {
         self.options(RaceOptions::new().deadline(deadline))
@@ -285,6 +333,15 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     ///
     /// `false` hands over the body of the winner as it is: the read is then hedged to its first byte
     /// only.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use object_store::memory::InMemory;
+    /// use race_object_store::HedgedStore;
+    ///
+    /// let delay = Duration::from_millis(50);
+    /// let store = HedgedStore::new(InMemory::new(), delay).hedge_bodies(false);
+    /// ```
     #[must_use]
     pub fn hedge_bodies(mut self, hedge: bool) -> Self {
         self.options.hedge_bodies = hedge;

@@ -7,14 +7,18 @@ mod server;
 #[path = "../../../../examples/object_store/transport.rs"]
 mod transport;
 
-use std::{ops::Range, time::Duration};
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use object_store::{
     ObjectStore as _, ObjectStoreExt as _,
     http::{HttpBuilder, HttpStore},
     path::Path,
 };
-use race_object_store::tokio::HedgedStore;
+use race_object_store::{Delays, ReadClass, tokio::HedgedStore};
 use tokio::time::timeout;
 
 use crate::{
@@ -36,12 +40,33 @@ async fn sees_loser_closed(server: &mut Server) {
     closed.expect("the client closes the connection of the loser");
 }
 
-fn hedged(server: &Server) -> HedgedStore<HttpStore, Duration> {
+fn http(server: &Server) -> HttpStore {
     let http = HttpBuilder::new()
         .with_url(server.url())
         .with_http_connector(Hyper)
         .build();
-    HedgedStore::new(http.unwrap(), DELAY)
+    http.unwrap()
+}
+
+fn hedged(server: &Server) -> HedgedStore<HttpStore, Duration> {
+    HedgedStore::new(http(server), DELAY)
+}
+
+/// Hedges the body of one read, and not its first byte, however slow the machine is.
+#[derive(Default)]
+struct BodyOnly {
+    has_begun: AtomicBool,
+}
+
+impl<T> Delays<T> for BodyOnly {
+    type Delay = Duration;
+
+    fn delay(&self, _: ReadClass) -> Duration {
+        match self.has_begun.swap(true, Ordering::SeqCst) {
+            true => DELAY,
+            false => Duration::MAX,
+        }
+    }
 }
 
 fn object() -> Path {
@@ -92,4 +117,19 @@ async fn connection_of_a_losing_head_is_closed() {
     sees_loser_closed(&mut server).await;
     assert_eq!(meta.size, LENGTH as u64);
     assert_eq!(server.requests(), 2);
+}
+
+#[tokio::test]
+async fn body_that_stalls_is_continued_and_its_connection_closed() {
+    let mut server = Server::stalling_after(10).await;
+    server.resume();
+    let store = HedgedStore::new(http(&server), BodyOnly::default());
+    let result = soon(store.get(&object())).await.unwrap();
+    assert_eq!(soon(result.bytes()).await.unwrap(), WINNER);
+    sees_loser_closed(&mut server).await;
+    assert_eq!(server.requests(), 2);
+    let request = server.latest();
+    for header in ["range: bytes=10-31\r\n", "if-match: \"one\"\r\n"] {
+        assert!(request.contains(header), "{request}");
+    }
 }

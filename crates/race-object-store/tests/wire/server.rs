@@ -6,7 +6,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
     ops::Range,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -22,6 +22,8 @@ use tokio::{
 pub(crate) const WINNER: &str = "the quick brown fox on the other";
 pub(crate) const LENGTH: usize = WINNER.len();
 
+const E_TAG: &str = "ETag: \"one\"\r\n";
+
 /// Stops when it is dropped.
 pub(crate) struct Server {
     address: SocketAddr,
@@ -32,6 +34,9 @@ pub(crate) struct Server {
 
 struct Shared {
     requests: AtomicUsize,
+    latest: Mutex<String>,
+    /// The header of the ETag, if there is one.
+    e_tag: &'static str,
     /// What the loser gets at once, and what is sent when its connection is closed.
     loser: (String, String),
     closed: mpsc::UnboundedSender<io::Result<usize>>,
@@ -41,11 +46,24 @@ struct Shared {
 impl Server {
     /// The first request gets `begin` at once, and `rest` after the client closed its connection.
     pub(crate) async fn start(begin: &str, rest: &str) -> Self {
+        Self::start_with(begin, rest, "").await
+    }
+
+    /// The first request gets a part of the object, with an ETag, and no more. The others get what
+    /// they ask for.
+    pub(crate) async fn stalling_after(bytes: usize) -> Self {
+        let begin = headers(&(0..LENGTH), E_TAG) + &WINNER[..bytes];
+        Self::start_with(&begin, "", E_TAG).await
+    }
+
+    async fn start_with(begin: &str, rest: &str, e_tag: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (send, closed) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             requests: AtomicUsize::new(0),
+            latest: Mutex::default(),
+            e_tag,
             loser: (begin.into(), rest.into()),
             closed: send,
             resume: Notify::new(),
@@ -66,6 +84,11 @@ impl Server {
     /// The number of requests so far.
     pub(crate) fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::SeqCst)
+    }
+
+    /// The latest request, in lower case.
+    pub(crate) fn latest(&self) -> String {
+        self.shared.latest.lock().unwrap().to_lowercase()
     }
 
     /// Waits until the client has closed the connection of the loser, and the rest of its answer
@@ -91,18 +114,18 @@ impl Drop for Server {
 
 /// Returns the answer to a GET of `range` with another body than that of the winner.
 pub(crate) fn answer_of_the_loser(range: Range<usize>) -> String {
-    headers(&range) + &"#".repeat(range.len())
+    headers(&range, "") + &"#".repeat(range.len())
 }
 
-fn headers(range: &Range<usize>) -> String {
+fn headers(range: &Range<usize>, e_tag: &str) -> String {
     let length = range.len();
     if length == LENGTH {
-        return format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+        return format!("HTTP/1.1 200 OK\r\n{e_tag}Content-Length: {length}\r\n\r\n");
     }
     let (first, last) = (range.start, range.end - 1);
     format!(
         "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{LENGTH}\r\n\
-         Content-Length: {length}\r\n\r\n"
+         {e_tag}Content-Length: {length}\r\n\r\n"
     )
 }
 
@@ -117,11 +140,14 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 /// Serves one connection of one request.
 async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     let request = read_request(&mut stream).await?;
+    shared.latest.lock().unwrap().clone_from(&request);
     if shared.requests.fetch_add(1, Ordering::SeqCst) == 0 {
         return lose(stream, &shared).await;
     }
     let range = range_of(&request).unwrap_or(0..LENGTH);
-    stream.write_all(headers(&range).as_bytes()).await?;
+    stream
+        .write_all(headers(&range, shared.e_tag).as_bytes())
+        .await?;
     if !request.starts_with("HEAD") {
         let (half, rest) = WINNER[range.clone()].split_at(range.len() / 2);
         stream.write_all(half.as_bytes()).await?;
