@@ -16,7 +16,8 @@ use crate::{Delays, classify::Classifier};
 /// - `T`, the timer;
 /// - `D`, the [`Delays`]: a `Duration`, another [`Policy`](race_core::Policy),
 ///   `AdaptiveDelays`;
-/// - `O`, an [`Observer`](race_core::observe::Observer), which is cloned for each read.
+/// - `O`, an [`Observer`](race_core::observe::Observer), which is cloned for each read, and for
+///   each stall of a body.
 ///
 /// # What is hedged
 ///

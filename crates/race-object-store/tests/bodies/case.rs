@@ -149,7 +149,7 @@ impl Options {
 impl Object {
     fn draw(rng: &mut Rng) -> Self {
         Self {
-            len: [0, rng.u64(1..20), rng.u64(..300), rng.u64(..300)][rng.usize(..4)],
+            len: [rng.u64(..20), rng.u64(..300)][rng.usize(..4).min(1)],
             e_tag: [Tag::Strong, Tag::Strong, Tag::Weak, Tag::None][rng.usize(..4)],
             has_version: rng.bool(),
             overwritten: maybe(rng, |rng| rng.u64(1..200)),

@@ -34,7 +34,7 @@ pub(crate) struct Tally {
     concurrent: u32,
     /// Bodies that failed while a continuation was running.
     taken_over: u32,
-    read: u32,
+    ended: u32,
     failed: u32,
     hung: u32,
     /// Cases in which the reader stayed away for longer than the delay.
@@ -67,7 +67,7 @@ fn random_bodies_are_those_of_one_version() {
     if is_one {
         return;
     }
-    let few = cases() / 1_000;
+    let few = cases() / 2_000;
     let Tally {
         hedged,
         continuations,
@@ -76,7 +76,7 @@ fn random_bodies_are_those_of_one_version() {
         unpaid,
         concurrent,
         taken_over,
-        read,
+        ended,
         failed,
         hung,
         slow_readers,
@@ -89,7 +89,7 @@ fn random_bodies_are_those_of_one_version() {
         unpaid,
         concurrent,
         taken_over,
-        read,
+        ended,
         failed,
         hung,
         slow_readers,

@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
                     break;
                 }
                 Got::End => {
-                    tally.read += 1;
+                    tally.ended += 1;
                     for _ in 0..2 {
                         assert!(self.poll_body().is_ready(), "it stays at its end");
                     }

@@ -46,7 +46,7 @@ pub(crate) enum End {
 impl Script {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         use End::*;
-        let longest = [10, 50, 200, 400][rng.usize(..4)];
+        let longest = [10, 100, 200, 400][rng.usize(..4)];
         let chunk = |rng: &mut Rng| {
             let wait = if rng.u8(..3) == 0 {
                 0

@@ -9,7 +9,7 @@ use race_object_store::{AdaptiveDelays, ReadClass, SizeClass};
 use tracing::{Instrument as _, Span, info_span};
 use tracing_subscriber::{registry::Registry, util::SubscriberInitExt as _};
 
-use crate::slow::{Kind, Slow, after, ms};
+use crate::slow::{HANGS, Kind, Slow, after, ms};
 
 #[test]
 fn counters_count_hedges_of_all_reads() {
@@ -78,10 +78,9 @@ fn budget_of_a_learnt_delay_bounds_the_load_when_all_reads_become_slow() {
     assert!((1..=100).contains(&extra), "{extra} are more than 5 %");
 }
 
-#[test]
-fn attempts_are_polled_in_their_span() {
+/// Reads "a" and its body, and returns the spans in which requests are made.
+fn spans_of_requests(slow: &Slow) -> Vec<Option<&'static str>> {
     let _subscribed = Registry::default().set_default();
-    let slow = Slow::new([after(500), after(20)]);
     let spans = Arc::new(Mutex::new(vec![]));
     let inner = {
         let (slow, spans) = (slow.clone(), spans.clone());
@@ -94,7 +93,19 @@ fn attempts_are_polled_in_their_span() {
         race_object_store::GenericHedgedStore::with_timer(inner, slow.clock.timer(), ms(50))
             .observer(Traced::new());
     let path = "a".into();
-    let read = store.get(&path).instrument(info_span!("caller"));
-    slow.run(read).unwrap();
-    assert_eq!(*spans.lock().unwrap(), [Some("attempt"); 2]);
+    let read = async { store.get(&path).await?.bytes().await };
+    slow.run(read.instrument(info_span!("caller"))).unwrap();
+    spans.lock().unwrap().clone()
+}
+
+#[test]
+fn attempts_are_polled_in_their_span() {
+    let slow = Slow::new([after(500), after(20)]);
+    assert_eq!(spans_of_requests(&slow), [Some("attempt"); 2]);
+}
+
+#[test]
+fn continuations_are_polled_in_their_span() {
+    let slow = Slow::new([after(10).stalls_at(1, HANGS), after(20)]);
+    assert_eq!(spans_of_requests(&slow), [Some("attempt"); 2]);
 }

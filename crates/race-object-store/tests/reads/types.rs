@@ -46,12 +46,18 @@ async fn hedged_stores_are_stores() -> anyhow::Result<()> {
     .await
 }
 
-/// Hedges one read, and lets another one time out.
+/// Hedges one read and the body of another one, and lets a third one time out.
 async fn hedge_and_time_out<T>(hedged: fn(Slow, Duration) -> GenericHedgedStore<Slow, T, Duration>)
 where
     T: Timer + Clock + Clone + Unpin + Send + Sync + 'static,
 {
     let slow = Slow::new([after(HANGS), after(0)]);
+    let store = hedged(slow.clone(), DELAY);
+    let read = store.get(&"a".into()).await.unwrap();
+    assert_eq!(read.bytes().await.unwrap(), TEXT);
+    assert_eq!((slow.reads().len(), slow.dropped().len()), (2, 1));
+
+    let slow = Slow::new([after(0).stalls_at(1, HANGS), after(0)]);
     let store = hedged(slow.clone(), DELAY);
     let read = store.get(&"a".into()).await.unwrap();
     assert_eq!(read.bytes().await.unwrap(), TEXT);
