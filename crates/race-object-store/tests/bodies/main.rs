@@ -43,7 +43,7 @@ pub(crate) struct Tally {
 
 fn cases() -> u32 {
     let cases = env::var("PROPTEST_CASES");
-    cases.map_or(10_000, |it| it.parse().unwrap())
+    cases.map_or(6_000, |it| it.parse().unwrap())
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod answers;
 mod body;
 mod debug;
 mod failover;
+mod kind;
 mod learnt_answers;
 mod model;
 mod nested;
