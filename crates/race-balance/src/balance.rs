@@ -182,8 +182,8 @@ impl<E, C: Clock> Balance<E, C> {
     }
 
     /// Records the endpoint of each attempt in the field `endpoint` of its span, with what `label`
-    /// writes: [`fmt::Debug::fmt`], or a function of your own, such as `|slot, f| slot.key().fmt(f)`
-    /// for a `Slot`. Default: none.
+    /// writes: [`fmt::Debug::fmt`], or a function of your own, such as
+    /// `|slot, f| fmt::Display::fmt(slot.key(), f)` for a `Slot`. Default: none.
     ///
     /// The span is that of the observer `Traced` of a race that
     /// [polls its attempts in spans](race_core::GenericRace::poll_in_spans), as the layers of

@@ -111,3 +111,34 @@ fn field_of_another_span_is_left_alone() {
     });
     assert_eq!(recorded, [""; 0]);
 }
+
+#[cfg(feature = "tower")]
+#[test]
+fn key_of_a_balanced_service_is_recorded_in_the_span_of_its_attempt() {
+    use race_balance::{Balanced, Slot};
+    use race_tower::GenericHedgeLayer;
+    use tower::{ServiceExt as _, service_fn};
+
+    let recorded = recorded(|clock| {
+        let connect = |host: &'static str| {
+            let clock = clock.clone();
+            let serve = move |(): ()| {
+                let slow = clock.sleep(Duration::from_millis(100));
+                async move {
+                    slow.await;
+                    Ok::<_, &'static str>(host)
+                }
+            };
+            Slot::new(host, service_fn(serve))
+        };
+        let balance = Balance::timed_by(clock.clone(), ["one", "two"].map(connect));
+        let balance = balance.label(|slot, f| fmt::Display::fmt(slot.key(), f));
+        let service = GenericHedgeLayer::with_timer(clock.timer(), Duration::from_millis(50))
+            .observer(Traced::new())
+            .over(Balanced::new(balance));
+        clock.run(service.oneshot(())).unwrap().unwrap();
+    });
+    let mut sorted = recorded;
+    sorted.sort_unstable();
+    assert_eq!(sorted, ["race:attempt:one", "race:attempt:two"]);
+}

@@ -5,6 +5,7 @@
 pub(super) const PAIRS: [(&str, &str); 8] = [
     ("hyper-delay", "cli,cluster"),
     ("race", "std,web"),
+    ("race-balance", "tower,tracing"),
     ("race-connect", "hickory,tokio"),
     ("race-connect", "hyper,rustls"),
     ("race-core", "alloc,conformance"),
