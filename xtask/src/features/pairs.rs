@@ -2,12 +2,13 @@
 
 /// The pairs, with their libraries. A test looks for those that are missing, and for those that
 /// nothing mentions any more.
-pub(super) const PAIRS: [(&str, &str); 9] = [
+pub(super) const PAIRS: [(&str, &str); 10] = [
     ("hyper-delay", "cli,cluster"),
     ("race", "std,web"),
     ("race-balance", "tower,tracing"),
     ("race-connect", "hickory,tokio"),
     ("race-connect", "hyper,rustls"),
+    ("race-core", "adaptive,test-util"),
     ("race-core", "alloc,conformance"),
     ("race-core", "alloc,portable-atomic"),
     ("race-core", "alloc,std"),
