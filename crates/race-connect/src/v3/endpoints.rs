@@ -1,6 +1,7 @@
 use std::{
     collections::{HashSet, VecDeque},
     hash::{BuildHasher as _, RandomState},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -8,7 +9,7 @@ use race_core::Moment;
 
 use super::{
     Endpoint, Name, Nat64Prefix, Network, Origin, Peer, Preferences, Query, RecordType, Records,
-    answers::{Address, Answers},
+    answers::{Address, Answers, NAT64_NAME},
     order,
     services::{Services, State},
 };
@@ -90,9 +91,6 @@ pub enum Handshake {
     Refused,
 }
 
-/// The name whose AAAA records show the prefix of a NAT64 (RFC 7050).
-const NAT64_NAME: &str = "ipv4only.arpa";
-
 impl Endpoints {
     /// Begins with the queries of an origin.
     #[must_use]
@@ -124,40 +122,19 @@ impl Endpoints {
     }
 
     /// Reports the answer to a query, which arrived at `now`. A later answer to the same query
-    /// replaces it: endpoints that have not started and are not in it are taken out. Answers of
-    /// another type, and those to queries that were not made, are ignored.
+    /// replaces it: endpoints that have not started and are not in it are taken out. A later failure
+    /// changes nothing. Answers of another type, and those to queries that were not made, are
+    /// ignored.
     pub fn answered(&mut self, query: &Query, answer: Result<Records, QueryFailed>, now: Moment) {
         if !self.asked.contains(query) {
             return;
         }
-        match (query.kind, answer) {
-            (RecordType::Https, Ok(Records::Https(records))) => {
-                self.answers.https.insert(query.name.clone(), Ok(records));
-            }
-            (RecordType::Https, Err(QueryFailed)) => {
-                self.answers.https.insert(query.name.clone(), Err(()));
-            }
-            (RecordType::Aaaa, Ok(Records::Aaaa(ips))) if query.name.as_str() == NAT64_NAME => {
-                self.answers.discovered = Nat64Prefix::discover(&ips);
-                self.answers.ipv6.insert(query.name.clone(), ips);
-            }
-            (RecordType::Aaaa, Ok(Records::Aaaa(ips))) => {
-                self.answers.ipv6.insert(query.name.clone(), ips);
-            }
-            (RecordType::Aaaa, Err(QueryFailed)) => {
-                self.answers.ipv6.insert(query.name.clone(), Vec::new());
-            }
-            (RecordType::A, Ok(Records::A(ips))) => {
-                self.answers.ipv4.insert(query.name.clone(), ips);
-            }
-            (RecordType::A, Err(QueryFailed)) => {
-                self.answers.ipv4.insert(query.name.clone(), Vec::new());
-            }
-            _ => return,
+        if !self.answers.insert(query, answer) {
+            return;
         }
         self.open.remove(query);
         self.update();
-        if self.delay_ends.is_none() && !self.list.is_empty() {
+        if self.delay_ends.is_none() && self.answers.has_address(&self.services) {
             self.delay_ends = Some(now + self.answers.preferences.resolution_delay);
         }
     }
@@ -203,8 +180,11 @@ impl Endpoints {
             _ if self.refused().is_some() => Handshake::Refused,
             _ => match now {
                 Some(now) => Handshake::Begin(now.ech.clone()),
-                None if self.services.are_required() => Handshake::Refused,
-                None => Handshake::Begin(endpoint.ech.clone()),
+                // The attempt continues, although its endpoint was withdrawn.
+                None if endpoint.ech.is_some() || !self.services.are_required() => {
+                    Handshake::Begin(endpoint.ech.clone())
+                }
+                None => Handshake::Refused,
             },
         }
     }
@@ -301,7 +281,16 @@ impl Endpoints {
         } else {
             self.discover_nat64();
         }
-        self.list = order::endpoints(&self.answers, &self.services);
+        self.list = match self.awaits_prefix() {
+            true => Vec::new(),
+            false => order::endpoints(&self.answers, &self.services),
+        };
+    }
+
+    /// Whether the host is an IPv4 address that may be behind a prefix which is not known yet.
+    fn awaits_prefix(&self) -> bool {
+        let query = Query::new(&Name::new(NAT64_NAME), RecordType::Aaaa);
+        self.answers.origin.ip().is_some() && self.open.contains(&query)
     }
 
     fn resolve(&mut self) {
@@ -332,16 +321,16 @@ impl Endpoints {
         }
     }
 
-    /// A network without IPv4 and without a known prefix is asked for one. IPv6 addresses do not
-    /// need it.
+    /// The prefix of a network without IPv4 is asked for, unless it is known. An address of another
+    /// kind as the host needs none.
     fn discover_nat64(&mut self) {
         let network = &self.answers.network;
-        let is_native = self
-            .answers
-            .origin
-            .ip()
-            .is_some_and(|ip| ip.to_canonical().is_ipv6());
-        if !network.has(Family::V4) && network.nat64.is_empty() && !is_native {
+        let needs_one = match self.answers.origin.ip().map(|it| it.to_canonical()) {
+            Some(IpAddr::V4(v4)) => !Nat64Prefix::is_scoped(v4),
+            Some(IpAddr::V6(_)) => false,
+            None => true,
+        };
+        if !network.has(Family::V4) && network.nat64.is_empty() && needs_one {
             self.ask(&Name::new(NAT64_NAME), RecordType::Aaaa);
         }
     }

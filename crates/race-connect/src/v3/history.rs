@@ -57,7 +57,7 @@ impl AddressHistory {
         known.uses += 1;
         let latest = known.uses;
         let handshake = match known.addresses.get(&address) {
-            Some(used) => used.handshake.mul_f64(0.75) + handshake.mul_f64(0.25),
+            Some(used) => used.handshake / 4 * 3 + handshake / 4,
             None => handshake,
         };
         known.addresses.insert(address, Used { handshake, latest });

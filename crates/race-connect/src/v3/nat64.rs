@@ -48,13 +48,7 @@ impl Nat64Prefix {
     /// either (RFC 6052, section 3.1).
     #[must_use]
     pub fn synthesize(self, address: Ipv4Addr) -> Option<Ipv6Addr> {
-        let is_local = address.octets()[0] == 0
-            || address.is_loopback()
-            || address.is_link_local()
-            || address.is_multicast()
-            || address.is_broadcast()
-            || (self == Self::WELL_KNOWN && address.is_private());
-        if is_local {
+        if Self::is_scoped(address) || (self == Self::WELL_KNOWN && address.is_private()) {
             return None;
         }
         let bits = u128::from(address.to_bits());
@@ -91,25 +85,41 @@ impl Nat64Prefix {
         Some(Ipv4Addr::from_bits(embedded as u32))
     }
 
+    /// Whether an address belongs to a host or a link, so that no NAT64 has it.
+    pub(super) fn is_scoped(address: Ipv4Addr) -> bool {
+        address.octets()[0] == 0
+            || address.is_loopback()
+            || address.is_link_local()
+            || address.is_multicast()
+            || address.is_broadcast()
+    }
+
     /// Returns the prefixes that the AAAA records of `ipv4only.arpa` show: that name has two IPv4
     /// addresses, 192.0.0.170 and 192.0.0.171, and no IPv6 address but those that a DNS64 makes
     /// (RFC 7050).
     #[must_use]
     pub fn discover(addresses: &[Ipv6Addr]) -> Vec<Self> {
+        let shown = ANALYSIS.map(|known| Self::before(known, addresses));
+        let mut shown = shown.into_iter().flatten();
+        shown.find(|it| !it.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns the prefixes after which a known address stands; `None` if it is in one address
+    /// twice, since a prefix can contain it. The other known address then decides (RFC 7050,
+    /// section 3).
+    fn before(known: Ipv4Addr, addresses: &[Ipv6Addr]) -> Option<Vec<Self>> {
         let mut prefixes = Vec::new();
         for address in addresses {
-            for length in Self::LENGTHS {
-                let Some(prefix) = Self::new(*address, length) else {
-                    continue;
-                };
-                let found = prefix.extract(*address);
-                let is_known = found.is_some_and(|it| ANALYSIS.contains(&it));
-                if is_known && !prefixes.contains(&prefix) {
-                    prefixes.push(prefix);
-                }
+            let candidates = Self::LENGTHS.map(|length| Self::new(*address, length));
+            let candidates = candidates.into_iter().flatten();
+            let mut found = candidates.filter(|it| it.extract(*address) == Some(known));
+            let prefix = found.next();
+            if found.next().is_some() {
+                return None;
             }
+            prefixes.extend(prefix.filter(|it| !prefixes.contains(it)));
         }
-        prefixes
+        Some(prefixes)
     }
 }
 

@@ -77,8 +77,10 @@ fn groups<'a>(answers: &Answers, services: &'a Services) -> Vec<Group<'a>> {
         return groups;
     }
     let mut without_service = |name: &Name, shown: Option<&Name>| {
-        // Addresses of a service are used as that service says.
-        if services.services.iter().all(|it| it.target != *name) {
+        // An endpoint that a record describes is used as that record says.
+        let is_described =
+            |it: &Service| it.target == *name && it.record.port.unwrap_or(port) == port;
+        if !services.services.iter().any(is_described) {
             groups.push(sorted(
                 answers,
                 Group {
@@ -106,8 +108,9 @@ fn sorted<'a>(answers: &Answers, mut group: Group<'a>) -> Group<'a> {
             Rank::new(address.ip, source, handshake(address.destination.ip()))
         }),
         false => group.addresses.sort_by_cached_key(|address| {
+            // As rule 6 would: IPv6 first, whatever is known of the addresses.
             let handshake = handshake(address.destination.ip());
-            handshake.unwrap_or(Duration::MAX)
+            (address.ip.is_ipv4(), handshake.unwrap_or(Duration::MAX))
         }),
     }
     group

@@ -4,14 +4,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{Name, Preferences, ServiceRecord, Transport};
+use super::{Name, Preferences, QueryFailed, ServiceRecord, Transport, order::MAX_ENDPOINTS};
 
 /// The most names of one chain of aliases, and the most names of services (RFC 9460, section 3.1,
 /// asks for a limit).
 pub(super) const MAX_NAMES: usize = 8;
 
 /// The answers to the queries for HTTPS records; an error is a query that failed.
-pub(super) type HttpsAnswers = HashMap<Name, Result<Vec<ServiceRecord>, ()>>;
+pub(super) type HttpsAnswers = HashMap<Name, Result<Vec<ServiceRecord>, QueryFailed>>;
 
 /// What the HTTPS records of an origin say so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,6 +105,10 @@ fn usable(
     let mut services: Vec<Service> = Vec::new();
     let mut names: Vec<Name> = Vec::new();
     for record in records {
+        // Each has an endpoint of its own at best.
+        if services.len() == MAX_ENDPOINTS {
+            break;
+        }
         let uses_ech = preferences.uses_ech;
         let transports = record.transports(&preferences.protocols, uses_ech);
         if transports.is_empty() {

@@ -1,0 +1,6 @@
+//! Networks with a NAT64.
+
+mod addresses;
+mod discovery;
+mod prefix;
+mod routes;
