@@ -11,6 +11,7 @@ mod examples;
 mod fallback;
 mod hints;
 mod history;
+mod model;
 mod nat64;
 mod order;
 mod queries;
