@@ -124,6 +124,7 @@ fn endpoint_starts_once() {
         .answer("svc.example.net AAAA", "2001:db8::1")
         .answer("svc.example.net A", "");
     let expected = ["[2001:db8::1]:443 (QUIC)", "[2001:db8::1]:443"];
+    assert_eq!(client.list(), expected);
     assert_eq!(client.start_all(), expected);
     assert_eq!(client.next(), "over");
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod aliases;
+mod cases;
 mod changes;
 mod client;
 mod delay;
@@ -16,3 +17,4 @@ mod nat64;
 mod order;
 mod queries;
 mod records;
+mod table;
