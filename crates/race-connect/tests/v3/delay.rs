@@ -56,13 +56,17 @@ fn later_addresses_do_not_extend_the_delay() {
     assert_eq!(client.next(), "until 80");
 }
 
+/// Although the delay is not over, and the records are missing again.
 #[test]
 fn attempts_after_the_first_do_not_wait() {
     let mut client = Client::dual_stack();
-    client.at(30).answer(A, "192.0.2.1");
-    client.at(80).start();
-    client.at(81).answer(A, "192.0.2.1 192.0.2.2");
-    assert_eq!(client.next(), "192.0.2.2:443");
+    client
+        .at(30)
+        .answer(HTTPS, "1 svc.example.net ipv6hint=2001:db8::2");
+    client.start();
+    client.at(40).answer(HTTPS, "0 other.example.net");
+    client.answer(AAAA, "2001:db8::1");
+    assert_eq!(client.next(), "[2001:db8::1]:443");
 }
 
 #[test]
@@ -169,4 +173,16 @@ fn nothing_known_and_nothing_open_is_over() {
     assert_eq!(client.next(), "wait");
     client.fail(A);
     assert_eq!(client.next(), "over");
+}
+
+/// The end of a chain is before the host, so nothing waits for the host.
+#[test]
+fn addresses_of_an_alias_do_not_wait_for_those_of_the_host() {
+    let mut client = Client::dual_stack();
+    client.answer(HTTPS, "0 svc.example.net");
+    client.answer("svc.example.net HTTPS", "");
+    client.answer("svc.example.net A", "192.0.2.2");
+    assert_eq!(client.next(), "until 50");
+    client.answer("svc.example.net AAAA", "2001:db8::2");
+    assert_eq!(client.next(), "[2001:db8::2]:443");
 }

@@ -66,7 +66,12 @@ pub(crate) fn https(draw: &mut Draw, shape: Shape, owner: usize) -> Vec<Record> 
         Shape::Many if !draw.one_in(8) => {
             let services = (1..=12).map(|number| Record {
                 priority: number,
-                target: name(draw.below(13)),
+                target: match draw.one_in(4) {
+                    true => name(draw.below(13)),
+                    false => name(usize::from(number)),
+                },
+                no_default_alpn: false,
+                mandatory: Vec::new(),
                 ..service(draw, 1)
             });
             services.collect()
