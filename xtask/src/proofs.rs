@@ -32,6 +32,7 @@ pub(crate) fn models() -> Outcome {
         ("50000", "--test attempts"),
         ("2000000", "--test race simulated"),
         ("100000", "--test wheel"),
+        ("1000000", "-p race-connect --test v3 model"),
     ] {
         Step::cargo(&format!("test --locked --release {test}"))
             .env("PROPTEST_CASES", cases)
