@@ -1,5 +1,5 @@
 use std::{
-    fmt, io,
+    fmt,
     marker::PhantomData,
     net::{Ipv6Addr, SocketAddr},
     pin::Pin,
@@ -91,7 +91,7 @@ impl<N, R, D> GenericConnector<N, R, D> {
 
     /// Makes each attempt with this [`Dial`], such as a closure that connects through a proxy. An
     /// error is a failure of the attempt, and the race continues with the next address. It replaces
-    /// the sockets of the runtime together with their hook.
+    /// the sockets of the runtime together with their hook, and TLS: add that afterwards.
     ///
     /// The addresses are still those that the resolver gives. To let a proxy resolve names, connect
     /// to the host of the proxy, and pass the name on over the connection.
@@ -175,9 +175,7 @@ impl<N: Network, R: Discover, D: Dial> GenericConnector<N, R, D> {
         let now = timer.now();
         let dial = |to| self.dial.dial(to);
         let connected = if name.is_empty() {
-            let error =
-                io::Error::new(io::ErrorKind::InvalidInput, "the name of the host is empty");
-            Err(ConnectError::without_addresses(vec![error]))
+            Err(ConnectError::empty_host())
         } else if has_zone(name) {
             let system = N::Resolver::default();
             let plan = system.plan(&self.settings, origin, now);
@@ -186,13 +184,7 @@ impl<N: Network, R: Discover, D: Dial> GenericConnector<N, R, D> {
             let plan = self.resolver.plan(&self.settings, origin, now);
             self.settings.run_plan(timer, plan, dial).await
         };
-        connected.map_err(|error| {
-            let (name, port) = (name.escape_debug(), origin.port());
-            error.to(match origin.given().contains(':') {
-                true => format!("[{name}]:{port}"),
-                false => format!("{name}:{port}"),
-            })
-        })
+        connected.map_err(|error| error.of(origin))
     }
 }
 

@@ -2,15 +2,17 @@ use std::{
     fmt, io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Poll, Waker},
 };
 
 use race_core::AttemptHandle;
 
-use crate::v3::{Endpoint, Endpoints, Handshake, Name, Origin};
+use crate::{
+    handshakes::SharedEndpoints,
+    v3::{Endpoint, Name, Origin},
+};
 
 /// What an attempt of a connector connects to: the argument of a [`Dial`](crate::Dial).
 ///
@@ -28,19 +30,24 @@ pub struct Destination {
 }
 
 impl Destination {
-    pub(crate) fn new(endpoint: Endpoint, origin: Origin, attempt: AttemptHandle) -> Self {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        origin: Origin,
+        attempt: AttemptHandle,
+        has_progress: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             endpoint,
             origin,
             attempt: Arc::new(attempt),
-            has_progress: Arc::default(),
+            has_progress,
             records: None,
         }
     }
 
-    pub(crate) fn with(mut self, records: SharedEndpoints, has_progress: Arc<AtomicBool>) -> Self {
+    /// Lets handshakes wait for these records.
+    pub(crate) fn records(mut self, records: SharedEndpoints) -> Self {
         self.records = Some(records);
-        self.has_progress = has_progress;
         self
     }
 
@@ -77,31 +84,19 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the records do not allow a
-    /// connection to this endpoint, or if their query failed.
+    /// - [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the records do not allow a
+    ///   connection to this endpoint, or if their query failed. The latter also ends the race.
+    /// - [`ConnectionAborted`](io::ErrorKind::ConnectionAborted) if the race ended meanwhile, where
+    ///   the handshake runs in a task of its own.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.
     pub async fn handshake(&self) -> io::Result<Option<Arc<[u8]>>> {
-        let Some(records) = &self.records else {
-            return Ok(self.endpoint.ech.clone());
-        };
-        std::future::poll_fn(|cx| {
-            let mut records = records.lock();
-            match records.endpoints.handshake(&self.endpoint) {
-                Handshake::Begin(ech) => Poll::Ready(Ok(ech)),
-                Handshake::Wait => {
-                    records.wakers.push(cx.waker().clone());
-                    Poll::Pending
-                }
-                Handshake::Refused => Poll::Ready(Err(io::Error::new(
-                    io::ErrorKind::PermissionDenied,
-                    "the HTTPS records of the host do not allow a connection to this endpoint",
-                ))),
-            }
-        })
-        .await
+        match &self.records {
+            Some(records) => records.handshake(&self.endpoint).await,
+            None => Ok(self.endpoint.ech.clone()),
+        }
     }
 }
 
@@ -111,28 +106,5 @@ impl fmt::Debug for Destination {
         destination.field("endpoint", &self.endpoint);
         destination.field("origin", &self.origin);
         destination.finish_non_exhaustive()
-    }
-}
-
-/// The endpoints of an origin, which handshakes may wait for.
-#[derive(Clone)]
-pub(crate) struct SharedEndpoints(Arc<Mutex<Records>>);
-
-pub(crate) struct Records {
-    pub(crate) endpoints: Endpoints,
-    /// Woken after an answer.
-    pub(crate) wakers: Vec<Waker>,
-}
-
-impl SharedEndpoints {
-    pub(crate) fn new(endpoints: Endpoints) -> Self {
-        Self(Arc::new(Mutex::new(Records {
-            endpoints,
-            wakers: Vec::new(),
-        })))
-    }
-
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Records> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 use std::{error::Error, fmt, io, time::Duration};
 
-use crate::v3::Peer;
+use crate::v3::{Origin, Peer, Refused};
 
 /// Why no connection was made: the reason, and every failure on the way.
 ///
@@ -30,6 +30,9 @@ pub enum ConnectFailure {
     NoAddresses,
     /// The HTTPS records of the host say that there is no such service.
     NoService,
+    /// The query for HTTPS records failed, DNS is protected, and the client uses ECH: an attacker may
+    /// have suppressed the records, so that nothing connects without them.
+    HttpsQueryFailed,
     /// No attempt succeeded.
     AllFailed,
     /// No connection was made within this time, the resolution included.
@@ -64,12 +67,27 @@ impl ConnectError {
         }
     }
 
-    pub(crate) fn no_service(failed: Vec<(Peer, io::Error)>, resolver: Vec<io::Error>) -> Self {
+    pub(crate) fn empty_host() -> Self {
+        Self::without_addresses(vec![io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the name of the host is empty",
+        )])
+    }
+
+    pub(crate) fn refused(
+        refused: Refused,
+        failed: Vec<(Peer, io::Error)>,
+        unanswered: Vec<Peer>,
+        resolver: Vec<io::Error>,
+    ) -> Self {
         Self {
-            reason: ConnectFailure::NoService,
+            reason: match refused {
+                Refused::NoService => ConnectFailure::NoService,
+                Refused::HttpsQueryFailed => ConnectFailure::HttpsQueryFailed,
+            },
             host: None,
             failed,
-            unanswered: Vec::new(),
+            unanswered,
             resolver,
         }
     }
@@ -95,6 +113,15 @@ impl ConnectError {
         self
     }
 
+    /// Names the host and the port.
+    pub(crate) fn of(self, origin: &Origin) -> Self {
+        let (name, port) = (origin.given().escape_debug(), origin.port());
+        self.to(match origin.given().contains(':') {
+            true => format!("[{name}]:{port}"),
+            false => format!("{name}:{port}"),
+        })
+    }
+
     /// Returns the reason.
     #[must_use]
     pub fn reason(&self) -> ConnectFailure {
@@ -113,13 +140,15 @@ impl ConnectError {
         self.failed
     }
 
-    /// Returns the peers of the attempts that were still running at the deadline.
+    /// Returns the peers of the attempts that were still running at the deadline, or when the HTTPS
+    /// records, or the failure of their query, ended the race.
     #[must_use]
     pub fn unanswered(&self) -> &[Peer] {
         &self.unanswered
     }
 
-    /// Returns the errors of the resolver: at most one of each family.
+    /// Returns the errors of the resolver: at most one of each family, or of each query of a
+    /// [`v3::Discovery`](crate::v3::Discovery).
     #[must_use]
     pub fn resolver_errors(&self) -> &[io::Error] {
         &self.resolver
@@ -135,6 +164,10 @@ impl ConnectError {
         match self.reason {
             ConnectFailure::NoAddresses | ConnectFailure::NoService => io::ErrorKind::NotFound,
             ConnectFailure::Deadline(_) => io::ErrorKind::TimedOut,
+            ConnectFailure::HttpsQueryFailed => {
+                let last = self.resolver.last();
+                last.map_or(io::ErrorKind::PermissionDenied, io::Error::kind)
+            }
             ConnectFailure::NotResolved | ConnectFailure::AllFailed => {
                 let last = self.last();
                 last.map_or(io::ErrorKind::NotConnected, io::Error::kind)
@@ -150,6 +183,9 @@ impl fmt::Display for ConnectError {
             ConnectFailure::NotResolved => write!(f, "cannot resolve {host}")?,
             ConnectFailure::NoAddresses => write!(f, "{host} has no addresses")?,
             ConnectFailure::NoService => write!(f, "{host} offers no service (HTTPS 0 .)")?,
+            ConnectFailure::HttpsQueryFailed => {
+                write!(f, "no connection to {host} without its HTTPS records")?;
+            }
             ConnectFailure::AllFailed => write!(f, "cannot connect to {host}")?,
             ConnectFailure::Deadline(deadline) => {
                 write!(f, "no connection to {host} within {deadline:?}")?;

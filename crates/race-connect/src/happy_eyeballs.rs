@@ -1,17 +1,19 @@
-use std::{future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::poll_fn, io, mem, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Duration,
+};
 
 use futures_core::Stream;
-use race_core::{
-    AttemptHandle, Failure, Moment, OnFailure, Race, RaceError, Timer, observe::Clock,
-};
+use race_core::{AttemptHandle, Moment, OnFailure, Race, Timer, observe::Clock};
 
 use crate::{
     Answer, Candidates, ConnectError, Destination, Family, FamilyMemory,
+    attempts::Attempts,
     dials::{Dials, Shared},
     gap::Gap,
+    lost::Lost,
     plan::{Discover as _, Plan},
     resolution::Resolution,
-    v3::{Discovery, Lookup, Origin, Peer, Preferences, Refused, Transport},
+    v3::{Discovery, Lookup, Origin, Peer, Preferences, Transport},
 };
 
 /// The settings of Happy Eyeballs (RFC 8305).
@@ -213,13 +215,10 @@ impl HappyEyeballs {
         D: FnMut(SocketAddr, AttemptHandle) -> F,
         F: Future<Output = io::Result<C>>,
     {
-        let candidates = self.candidates(timer.now());
-        self.run(
-            timer,
-            Resolution::new(answers, candidates),
-            |address, attempt, _| dial(address, attempt),
-        )
-        .await
+        let plan = Resolution::new(answers, self.candidates(timer.now()));
+        let to = |_: &_, address, attempt| (address, attempt);
+        let dial = |(address, attempt)| dial(address, attempt);
+        self.run(timer, plan, to, dial).await
     }
 
     /// Races connections to the endpoints of an origin, as Happy Eyeballs v3 does.
@@ -228,6 +227,8 @@ impl HappyEyeballs {
     /// connection, with TLS if the origin is secure. An attempt that has connected over TCP reports
     /// its [progress](Destination::progress) before it begins with TLS. The other attempts are
     /// dropped when the first one succeeds.
+    ///
+    /// An IPv6 address with a zone, as in `fe80::1%eth0`, is a name to the [`Lookup`].
     ///
     /// # Errors
     ///
@@ -249,8 +250,13 @@ impl HappyEyeballs {
         D: FnMut(Destination) -> F,
         F: Future<Output = io::Result<C>>,
     {
-        let plan = discovery.plan(self, origin, timer.now());
-        self.run_plan(timer, plan, &mut dial).await
+        let connected = if origin.given().is_empty() {
+            Err(ConnectError::empty_host())
+        } else {
+            let plan = discovery.plan(self, origin, timer.now());
+            self.run_plan(timer, plan, &mut dial).await
+        };
+        connected.map_err(|error| error.of(origin))
     }
 
     /// Races connections to the candidates of a connector's plan.
@@ -258,24 +264,24 @@ impl HappyEyeballs {
         &self,
         timer: T,
         plan: P,
-        mut dial: impl FnMut(Destination) -> F,
+        dial: impl FnMut(Destination) -> F,
     ) -> Result<Connected<C>, ConnectError>
     where
         T: Timer + Clock + Clone + Unpin,
         P: Plan,
         F: Future<Output = io::Result<C>>,
     {
-        self.run(timer, plan, |candidate, attempt, plan: &P| {
-            dial(plan.destination(candidate, attempt))
-        })
-        .await
+        let to = |plan: &P, candidate, attempt| plan.destination(candidate, attempt);
+        self.run(timer, plan, to, dial).await
     }
 
-    async fn run<T, P, F, C>(
+    /// `to` makes the argument of `dial`.
+    async fn run<T, P, A, F, C>(
         &self,
         timer: T,
         plan: P,
-        mut dial: impl FnMut(P::Candidate, AttemptHandle, &P) -> F,
+        to: impl Fn(&P, P::Candidate, AttemptHandle) -> A,
+        mut dial: impl FnMut(A) -> F,
     ) -> Result<Connected<C>, ConnectError>
     where
         T: Timer + Clock + Clone + Unpin,
@@ -284,13 +290,21 @@ impl HappyEyeballs {
     {
         let began = timer.now();
         let plan = Shared::new(plan);
+        let failed = Shared::new(Vec::new());
         let attempt = |candidate: P::Candidate, handle| {
-            let attempt = dial(candidate.clone(), handle, &plan.lock());
-            let plan = plan.clone();
+            let peer = P::peer(&candidate);
+            // The plan is not locked while code of the caller runs.
+            let to = to(&plan.lock(), candidate, handle);
+            let attempt = dial(to);
+            let (plan, failed) = (plan.clone(), failed.clone());
             async move {
                 let connected = attempt.await;
-                plan.lock().finished(&candidate);
-                connected
+                plan.lock().attempts().finish(peer);
+                connected.map_err(|error| {
+                    let kind = error.kind();
+                    failed.lock().push((peer, error));
+                    kind
+                })
             }
         };
         let gap = Gap::new(self.minimum_attempt_delay);
@@ -308,30 +322,35 @@ impl HappyEyeballs {
         let ended = {
             let mut race = pin!(race.first_ok());
             poll_fn(|cx| {
-                plan.lock().poll(timer.now(), cx);
+                if let Some(refused) = plan.lock().poll_refused(timer.now(), cx) {
+                    return Poll::Ready(Err(Lost::Refused(refused)));
+                }
                 let polled = race.as_mut().poll(cx);
-                plan.lock().note_progress(timer.now());
-                polled
+                plan.lock().attempts().note_progress(timer.now());
+                polled.map_err(Lost::Race)
             })
             .await
         };
         let now = timer.now();
         let mut plan = plan.lock();
-        let won = ended.map_err(|error| self.error::<P>(error, &mut plan))?;
+        let won = ended.map_err(|lost| {
+            let failed = mem::take(&mut *failed.lock());
+            lost.into_error(self.deadline, failed, &mut *plan)
+        })?;
         plan.won(&won.arg, now);
-        let Peer { address, transport } = P::peer(&won.arg);
-        self.remember(&*plan, P::family(&won.arg), now);
+        let peer = P::peer(&won.arg);
+        self.remember(plan.attempts(), peer, P::family(&won.arg), now);
         Ok(Connected {
             connection: won.output,
-            address,
-            transport,
+            address: peer.address,
+            transport: peer.transport,
             elapsed: now.since(began),
         })
     }
 
-    fn remember(&self, plan: &impl Plan, family: Family, now: Moment) {
+    fn remember(&self, attempts: &Attempts, winner: Peer, family: Family, now: Moment) {
         if let Some(memory) = &self.memory {
-            if plan.is_unanswered(family.other()) {
+            if attempts.teach_family(winner, family) {
                 memory.remember(family, now);
             }
         }
@@ -355,36 +374,6 @@ impl HappyEyeballs {
     fn preferred(&self, now: Moment) -> Option<Family> {
         let remembered = self.memory.as_ref().and_then(|it| it.family(now));
         remembered.or(self.prefer)
-    }
-
-    fn error<P: Plan>(
-        &self,
-        error: RaceError<P::Candidate, io::Error>,
-        plan: &mut P,
-    ) -> ConnectError {
-        let deadline = match error {
-            RaceError::Deadline { .. } => self.deadline,
-            _ => None,
-        };
-        let failed = error.into_failed().into_iter().map(|failed| {
-            let error = match failed.failure {
-                Failure::Error(error) => error,
-                other => io::Error::new(io::ErrorKind::TimedOut, other.to_string()),
-            };
-            (P::peer(&failed.arg), error)
-        });
-        let failed: Vec<_> = failed.collect();
-        let resolver = plan.take_errors();
-        if let Some(Refused::NoService) = plan.refused() {
-            return ConnectError::no_service(failed, resolver);
-        }
-        let Some(deadline) = deadline else {
-            return ConnectError::all_failed(failed, resolver);
-        };
-        // Attempts that timed out have failed.
-        let mut unanswered = plan.take_running();
-        unanswered.retain(|peer| failed.iter().all(|(it, _)| it != peer));
-        ConnectError::deadline(deadline, failed, unanswered, resolver)
     }
 }
 

@@ -22,13 +22,16 @@ mod candidates;
 mod destinations;
 mod memory;
 
+mod attempts;
 mod connector;
 mod destination;
 mod dial;
 mod dials;
 mod error;
 mod gap;
+mod handshakes;
 mod happy_eyeballs;
+mod lost;
 mod plan;
 mod resolution;
 mod resolve;

@@ -7,6 +7,7 @@ use race_core::{AttemptHandle, Moment};
 
 use crate::{
     Destination, Family, HappyEyeballs, Next,
+    attempts::Attempts,
     v3::{Origin, Peer, Refused},
 };
 
@@ -20,17 +21,20 @@ pub trait Plan {
     /// Handles the answers that have arrived.
     fn poll(&mut self, now: Moment, cx: &mut Context<'_>);
 
-    /// Returns the candidate to start at `now`. If that may change, the waker is woken after the
-    /// next answer.
+    /// The same; says why the race ends at once, if it does.
+    fn poll_refused(&mut self, now: Moment, cx: &mut Context<'_>) -> Option<Refused> {
+        self.poll(now, cx);
+        self.refused()
+    }
+
+    /// Returns the candidate to start at `now`. If that may change, the waker, if there is one, is
+    /// woken after the next answer.
     fn next(&mut self, now: Moment, waker: Option<&Waker>) -> Next<Self::Candidate>;
 
     fn started(&mut self, candidate: &Self::Candidate, now: Moment);
 
-    /// Reports that an attempt has connected or failed.
-    fn finished(&mut self, candidate: &Self::Candidate);
-
-    /// Looks which attempts have made progress.
-    fn note_progress(&mut self, _now: Moment) {}
+    /// The attempts so far. [`started`](Self::started) adds them.
+    fn attempts(&mut self) -> &mut Attempts;
 
     /// Remembers what the end of the race teaches.
     fn won(&mut self, _candidate: &Self::Candidate, _now: Moment) {}
@@ -41,15 +45,10 @@ pub trait Plan {
 
     fn destination(&self, candidate: Self::Candidate, attempt: AttemptHandle) -> Destination;
 
-    /// Whether an attempt of this family got no answer.
-    fn is_unanswered(&self, family: Family) -> bool;
-
-    /// Takes the attempts that got no answer.
-    fn take_running(&mut self) -> Vec<Peer>;
-
     /// Takes the errors of the resolver.
     fn take_errors(&mut self) -> Vec<io::Error>;
 
+    /// Why the race ends at once, if it does.
     fn refused(&self) -> Option<Refused> {
         None
     }

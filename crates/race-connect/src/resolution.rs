@@ -10,6 +10,7 @@ use race_core::{AttemptHandle, Moment};
 
 use crate::{
     Answer, Candidates, Destination, Family, Next,
+    attempts::Attempts,
     plan::Plan,
     v3::{Endpoint, Origin, Peer},
 };
@@ -29,8 +30,7 @@ pub(crate) struct Resolution<A> {
     errors: Vec<io::Error>,
     /// The number of answers that had addresses.
     address_answers: usize,
-    /// Attempts that have started, and neither connected nor failed.
-    running: Vec<SocketAddr>,
+    attempts: Attempts,
     /// Woken after an answer.
     waker: Option<Waker>,
 }
@@ -44,7 +44,7 @@ impl<A: Stream<Item = Answer> + Unpin> Resolution<A> {
             candidates,
             errors: Vec::new(),
             address_answers: 0,
-            running: Vec::new(),
+            attempts: Attempts::default(),
             waker: None,
         }
     }
@@ -128,19 +128,20 @@ impl<A: Stream<Item = Answer> + Unpin> Plan for Resolution<A> {
     }
 
     fn next(&mut self, now: Moment, waker: Option<&Waker>) -> Next<SocketAddr> {
-        self.waker = waker.cloned();
+        if let Some(waker) = waker {
+            self.waker = Some(waker.clone());
+        }
         self.candidates.next(now)
     }
 
-    fn started(&mut self, address: &SocketAddr, _: Moment) {
+    fn started(&mut self, address: &SocketAddr, now: Moment) {
         self.candidates.started(*address);
-        self.running.push(*address);
+        self.attempts
+            .start(Peer::tcp(*address), Family::of(address), now);
     }
 
-    fn finished(&mut self, address: &SocketAddr) {
-        if let Some(place) = self.running.iter().position(|it| it == address) {
-            self.running.remove(place);
-        }
+    fn attempts(&mut self) -> &mut Attempts {
+        &mut self.attempts
     }
 
     fn peer(address: &SocketAddr) -> Peer {
@@ -154,16 +155,9 @@ impl<A: Stream<Item = Answer> + Unpin> Plan for Resolution<A> {
     fn destination(&self, address: SocketAddr, attempt: AttemptHandle) -> Destination {
         let unnamed = || Origin::http(&address.ip().to_string(), address.port());
         let origin = self.origin.clone().unwrap_or_else(unnamed);
-        Destination::new(Endpoint::of_address(address), origin, attempt)
-    }
-
-    fn is_unanswered(&self, family: Family) -> bool {
-        self.running.iter().any(|it| Family::of(it) == family)
-    }
-
-    fn take_running(&mut self) -> Vec<Peer> {
-        let running = std::mem::take(&mut self.running);
-        running.into_iter().map(Peer::tcp).collect()
+        let has_progress = self.attempts.progress_of(Peer::tcp(address));
+        let endpoint = Endpoint::of_address(address);
+        Destination::new(endpoint, origin, attempt, has_progress)
     }
 
     /// At most one of each family.

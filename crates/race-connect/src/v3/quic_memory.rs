@@ -5,7 +5,8 @@ use std::{
 
 use race_core::Moment;
 
-/// Remembers that QUIC got no answer while TCP connected. TCP then comes first.
+/// Remembers that an attempt over QUIC got no answer, and made no progress, while one over TCP that
+/// began later connected. TCP then comes first.
 ///
 /// On a network that blocks UDP, every connection would wait for the delay; with a memory only the
 /// first one does. After [`LIFETIME`](Self::LIFETIME) the memory is empty, so that QUIC is tried

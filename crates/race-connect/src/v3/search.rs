@@ -1,12 +1,8 @@
 use std::{
     io, mem,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll, Waker},
-    time::Duration,
 };
 
 use race_core::{AttemptHandle, Moment};
@@ -15,7 +11,9 @@ use super::{
     AddressHistory, Endpoint, Endpoints, Origin, Peer, Query, QueryFailed, QuicMemory, Records,
     Refused, Transport,
 };
-use crate::{Destination, Family, Next, destination::SharedEndpoints, plan::Plan};
+use crate::{
+    Destination, Family, Next, attempts::Attempts, handshakes::SharedEndpoints, plan::Plan,
+};
 
 /// The answer to a query, on its way.
 pub(super) type Asked<'a> = Pin<Box<dyn Future<Output = io::Result<Records>> + Send + 'a>>;
@@ -33,21 +31,10 @@ pub(super) struct Search<'a, A> {
     ask: A,
     asked: Vec<(Query, Asked<'a>)>,
     errors: Vec<io::Error>,
-    /// In the order of their starts.
-    attempts: Vec<Attempt>,
+    attempts: Attempts,
     memories: Memories,
     /// Woken after an answer.
     waker: Option<Waker>,
-}
-
-struct Attempt {
-    peer: Peer,
-    family: Family,
-    began: Moment,
-    is_running: bool,
-    has_progress: Arc<AtomicBool>,
-    /// The time until its first progress.
-    handshake: Option<Duration>,
 }
 
 impl<'a, A: Fn(Query) -> Asked<'a>> Search<'a, A> {
@@ -58,7 +45,7 @@ impl<'a, A: Fn(Query) -> Asked<'a>> Search<'a, A> {
             ask,
             asked: Vec::new(),
             errors: Vec::new(),
-            attempts: Vec::new(),
+            attempts: Attempts::default(),
             memories,
             waker: None,
         }
@@ -66,9 +53,8 @@ impl<'a, A: Fn(Query) -> Asked<'a>> Search<'a, A> {
 
     /// Sends the queries that are due. Whether there were any.
     fn ask(&mut self) -> bool {
-        let mut endpoints = self.endpoints.lock();
         let before = self.asked.len();
-        while let Some(query) = endpoints.endpoints.next_query() {
+        while let Some(query) = self.endpoints.with(Endpoints::next_query) {
             let answer = (self.ask)(query.clone());
             self.asked.push((query, answer));
         }
@@ -77,40 +63,42 @@ impl<'a, A: Fn(Query) -> Asked<'a>> Search<'a, A> {
 
     /// Takes the answers that are ready. Whether there were any.
     fn take_answers(&mut self, now: Moment, cx: &mut Context<'_>) -> bool {
-        let mut answered = Vec::new();
-        self.asked
-            .retain_mut(|(query, answer)| match answer.as_mut().poll(cx) {
-                Poll::Pending => true,
+        let before = self.asked.len();
+        let mut place = 0;
+        while let Some((_, answer)) = self.asked.get_mut(place) {
+            match answer.as_mut().poll(cx) {
+                Poll::Pending => place += 1,
                 Poll::Ready(records) => {
-                    answered.push((query.clone(), records));
-                    false
+                    let (query, _) = self.asked.remove(place);
+                    self.answer(&query, records, now);
                 }
-            });
-        let has_answers = !answered.is_empty();
-        for (query, records) in answered {
-            self.answer(&query, records, now);
+            }
         }
-        has_answers
+        self.asked.len() < before
     }
 
     fn answer(&mut self, query: &Query, records: io::Result<Records>, now: Moment) {
-        let records = records.map_err(|error| {
+        let answer = of_kind(query, records).map_err(|error| {
             let text = format!("{query}: {error}");
             self.errors.push(io::Error::new(error.kind(), text));
             QueryFailed
         });
-        let mut endpoints = self.endpoints.lock();
-        endpoints.endpoints.answered(query, records, now);
-        let wakers = mem::take(&mut endpoints.wakers);
-        drop(endpoints);
-        wakers
-            .into_iter()
-            .chain(self.waker.take())
-            .for_each(Waker::wake);
+        self.endpoints.answered(query, answer, now);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
     }
+}
 
-    fn running(&self) -> impl Iterator<Item = &Attempt> {
-        self.attempts.iter().filter(|it| it.is_running)
+/// Records of another type are no answer: the query would stay open.
+fn of_kind(query: &Query, records: io::Result<Records>) -> io::Result<Records> {
+    let records = records?;
+    match mem::discriminant(&records) == mem::discriminant(&query.kind.none()) {
+        true => Ok(records),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the resolver answered with records of another type",
+        )),
     }
 }
 
@@ -124,55 +112,31 @@ impl<'a, A: Fn(Query) -> Asked<'a>> Plan for Search<'a, A> {
     }
 
     fn next(&mut self, now: Moment, waker: Option<&Waker>) -> Next<Endpoint> {
-        self.waker = waker.cloned();
-        self.endpoints.lock().endpoints.next(now)
+        if let Some(waker) = waker {
+            self.waker = Some(waker.clone());
+        }
+        self.endpoints.with(|it| it.next(now))
     }
 
     fn started(&mut self, endpoint: &Endpoint, now: Moment) {
-        self.endpoints.lock().endpoints.started(endpoint);
-        self.attempts.push(Attempt {
-            peer: endpoint.peer(),
-            family: endpoint.family(),
-            began: now,
-            is_running: true,
-            has_progress: Arc::default(),
-            handshake: None,
-        });
+        self.endpoints.with(|it| it.started(endpoint));
+        self.attempts.start(endpoint.peer(), endpoint.family(), now);
     }
 
-    fn finished(&mut self, endpoint: &Endpoint) {
-        let peer = endpoint.peer();
-        if let Some(attempt) = self.attempts.iter_mut().find(|it| it.peer == peer) {
-            attempt.is_running = false;
-        }
-    }
-
-    fn note_progress(&mut self, now: Moment) {
-        for attempt in &mut self.attempts {
-            if attempt.handshake.is_none() && attempt.has_progress.load(Ordering::Relaxed) {
-                attempt.handshake = Some(now.since(attempt.began));
-            }
-        }
+    fn attempts(&mut self) -> &mut Attempts {
+        &mut self.attempts
     }
 
     fn won(&mut self, endpoint: &Endpoint, now: Moment) {
         let peer = endpoint.peer();
-        let Some(place) = self.attempts.iter().position(|it| it.peer == peer) else {
-            return;
-        };
-        if let Some(history) = &self.memories.history {
-            let attempt = &self.attempts[place];
-            let handshake = attempt.handshake.unwrap_or(now.since(attempt.began));
+        let handshake = self.attempts.handshake(peer, now);
+        if let (Some(history), Some(handshake)) = (&self.memories.history, handshake) {
             history.remember(peer.address.ip(), handshake);
         }
-        // An attempt that began later has not had the same time.
-        let mut before = self.attempts[..place].iter().filter(|it| it.is_running);
-        match peer.transport {
-            Transport::Quic => self.memories.quic.forget(),
-            Transport::Tcp if before.any(|it| it.peer.transport == Transport::Quic) => {
-                self.memories.quic.remember(now);
-            }
-            Transport::Tcp => {}
+        if peer.transport == Transport::Quic {
+            self.memories.quic.forget();
+        } else if self.attempts.teach_tcp(peer) {
+            self.memories.quic.remember(now);
         }
     }
 
@@ -185,19 +149,9 @@ impl<'a, A: Fn(Query) -> Asked<'a>> Plan for Search<'a, A> {
     }
 
     fn destination(&self, endpoint: Endpoint, attempt: AttemptHandle) -> Destination {
-        let peer = endpoint.peer();
-        let started = self.attempts.iter().rfind(|it| it.peer == peer);
-        let has_progress = started.map_or_else(Arc::default, |it| Arc::clone(&it.has_progress));
-        Destination::new(endpoint, self.origin.clone(), attempt)
-            .with(self.endpoints.clone(), has_progress)
-    }
-
-    fn is_unanswered(&self, family: Family) -> bool {
-        self.running().any(|it| it.family == family)
-    }
-
-    fn take_running(&mut self) -> Vec<Peer> {
-        self.running().map(|it| it.peer).collect()
+        let has_progress = self.attempts.progress_of(endpoint.peer());
+        Destination::new(endpoint, self.origin.clone(), attempt, has_progress)
+            .records(self.endpoints.clone())
     }
 
     fn take_errors(&mut self) -> Vec<io::Error> {
@@ -205,6 +159,12 @@ impl<'a, A: Fn(Query) -> Asked<'a>> Plan for Search<'a, A> {
     }
 
     fn refused(&self) -> Option<Refused> {
-        self.endpoints.lock().endpoints.refused()
+        self.endpoints.with(|it| it.refused())
+    }
+}
+
+impl<A> Drop for Search<'_, A> {
+    fn drop(&mut self) {
+        self.endpoints.end();
     }
 }

@@ -94,3 +94,14 @@ fn memory_comes_before_the_preferred_family() {
     let order: Vec<_> = host.starts().into_iter().map(|(name, _)| name).collect();
     assert_eq!(order, ["6h", "4a", "4a"]);
 }
+
+/// It has not had the same time.
+#[test]
+fn family_that_began_after_the_winner_keeps_its_place() {
+    let host = Host::new([("4a", 260, Ok(())), ("6a", HANGS, Ok(()))]);
+    let memory = Arc::new(FamilyMemory::new());
+    let settings = HappyEyeballs::new().memory(memory.clone());
+    host.connect(&settings, [(0, addresses("4a 6a"))]).unwrap();
+    assert_eq!(host.starts(), [("4a", 0), ("6a", 250)]);
+    assert_eq!(memory.family(host.clock.now()), None);
+}
