@@ -67,7 +67,8 @@ fn records(lookup: &Lookup, kind: RecordType) -> Records {
 }
 
 fn service_record(https: &HTTPS) -> ServiceRecord {
-    let target = https.target_name.to_utf8();
+    // Not in Unicode: names are compared in the form that they have on the wire.
+    let target = https.target_name.to_ascii();
     let record = ServiceRecord::service(https.svc_priority, &target);
     let params = https.svc_params.iter();
     params.fold(record, |record, (key, value)| match value {

@@ -4,6 +4,7 @@
 
 mod dns;
 mod http;
+mod records;
 
 use std::{
     io,
