@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex};
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
 
 use super::*;
 use crate::{ConnectFailure, tokio::Connector};

@@ -15,8 +15,9 @@ type BoxError = Box<dyn Error + Send + Sync>;
 
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<R, D> Connector<R, D> {
-    /// Whether a hyper client may only connect to `http` URIs. Default: `true`, because requests to
-    /// others would be sent unencrypted. A layer that adds TLS sets it to `false`.
+    /// Whether a hyper client may only connect to `http` URIs, and after `tls` (feature `rustls`) to
+    /// those of `https` and `wss`. Default: `true`, because requests to others would be sent
+    /// unencrypted. A layer that adds TLS sets it to `false`.
     #[must_use]
     pub fn enforce_http(mut self, is_enforced: bool) -> Self {
         self.enforce_http = is_enforced;
@@ -25,8 +26,8 @@ impl<R, D> Connector<R, D> {
 }
 
 /// Connects to the host and the port of a URI. Without a port it is 80 for `http` and `ws`, and 443
-/// for `https` and `wss`. Add TLS with a layer, and set
-/// [`enforce_http`](Connector::enforce_http) to `false` for it.
+/// for `https` and `wss`. Add TLS with `tls` (feature `rustls`), or with a layer and with
+/// [`enforce_http`](Connector::enforce_http) set to `false` for it.
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<R, D> Service<Uri> for Connector<R, D>
 where
@@ -44,22 +45,46 @@ where
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connector = self.clone();
         Box::pin(async move {
-            let origin = origin(&uri, connector.enforce_http && !D::IS_SECURE)?;
+            let schemes = match (connector.enforce_http, D::IS_SECURE) {
+                (false, _) => Schemes::All,
+                (true, false) => Schemes::Http,
+                (true, true) => Schemes::HttpAndHttps,
+            };
+            let origin = origin(&uri, schemes)?;
             let connected = connector.connect_to(&origin).await?;
             Ok(TokioIo::new(connected.connection))
         })
     }
 }
 
+/// The schemes of URIs that a hyper client may connect to.
+#[derive(Clone, Copy)]
+enum Schemes {
+    All,
+    Http,
+    HttpAndHttps,
+}
+
 /// Returns the origin of a URI. Errors do not contain what else is in it: it may be secret.
-fn origin(uri: &Uri, enforce_http: bool) -> Result<Origin, String> {
+fn origin(uri: &Uri, schemes: Schemes) -> Result<Origin, String> {
     let scheme = uri.scheme_str().unwrap_or("");
     let host = uri.host().unwrap_or("");
-    if enforce_http && scheme != "http" {
-        return Err(format!(
-            "the scheme `{scheme}` for the host `{host}` is not `http`, and the request would be \
-             sent unencrypted: put the connector into one for TLS, and set `enforce_http(false)`"
-        ));
+    match (schemes, scheme) {
+        (Schemes::All, _) | (_, "http") | (Schemes::HttpAndHttps, "https" | "wss") => {}
+        (Schemes::Http, _) => {
+            return Err(format!(
+                "the scheme `{scheme}` for the host `{host}` is not `http`, and the request would \
+                 be sent unencrypted: give the connector TLS with `tls`, or put it into one for \
+                 TLS and set `enforce_http(false)`"
+            ));
+        }
+        (Schemes::HttpAndHttps, _) => {
+            return Err(format!(
+                "the scheme `{scheme}` for the host `{host}` is none of `http`, `https` and `wss`, \
+                 and the request would be sent unencrypted: to allow that, set \
+                 `enforce_http(false)`"
+            ));
+        }
     }
     if host.is_empty() {
         return Err("the URI has no host: give one, as in http://example.com/".to_owned());
@@ -98,7 +123,7 @@ mod tests {
     use super::*;
 
     fn of(uri: &str) -> Result<Origin, String> {
-        origin(&uri.parse().unwrap(), false)
+        origin(&uri.parse().unwrap(), Schemes::All)
     }
 
     #[test]
@@ -154,7 +179,7 @@ mod tests {
             "https://user:secret@a.test/",
             "ftp://user:secret@a.test/?token=secret",
         ] {
-            let error = origin(&uri.parse().unwrap(), true).unwrap_err();
+            let error = origin(&uri.parse().unwrap(), Schemes::Http).unwrap_err();
             assert!(!error.contains("secret"), "{error}");
             assert!(error.contains("a.test"), "{error}");
         }
@@ -163,9 +188,21 @@ mod tests {
     #[test]
     fn only_http_is_taken_by_default() {
         for uri in ["https://a.test/", "wss://a.test", "/path", "a.test:80"] {
-            let error = origin(&uri.parse().unwrap(), true).unwrap_err();
+            let error = origin(&uri.parse().unwrap(), Schemes::Http).unwrap_err();
             assert!(error.contains("enforce_http(false)"), "{error}");
         }
-        assert!(origin(&"http://a.test/".parse().unwrap(), true).is_ok());
+        assert!(origin(&"http://a.test/".parse().unwrap(), Schemes::Http).is_ok());
+    }
+
+    #[test]
+    fn https_is_taken_with_tls() {
+        let of = |uri: &str| origin(&uri.parse().unwrap(), Schemes::HttpAndHttps);
+        for uri in ["http://a.test/", "https://a.test/", "wss://a.test/"] {
+            assert!(of(uri).is_ok(), "{uri}");
+        }
+        for uri in ["ws://a.test", "amqps://a.test:5671", "/path", "a.test:80"] {
+            let error = of(uri).unwrap_err();
+            assert!(error.contains("enforce_http(false)"), "{error}");
+        }
     }
 }

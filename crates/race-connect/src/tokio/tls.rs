@@ -2,6 +2,7 @@
 
 use std::{
     fmt, io,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -79,8 +80,7 @@ where
         if !to.origin.is_secure() {
             return Ok(MaybeTlsStream::Plain(self.inner.dial(to).await?));
         }
-        let name = ServerName::try_from(to.host().as_str().to_owned())
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let name = server_name(to.host().as_str())?;
         let stream = self.inner.dial(to.clone()).await?;
         to.progress();
         to.handshake().await?;
@@ -88,6 +88,19 @@ where
         let stream = connector.connect(name, stream).await?;
         Ok(MaybeTlsStream::Tls(Box::new(stream)))
     }
+}
+
+/// Returns the name in the certificate of a host. The zone of an address, as in `fe80::1%eth0`, has
+/// a meaning on this host only.
+fn server_name(host: &str) -> io::Result<ServerName<'static>> {
+    let address = host.split_once('%').map_or(host, |(address, _)| address);
+    if let Ok(ip) = address.parse::<IpAddr>() {
+        return Ok(ip.into());
+    }
+    ServerName::try_from(host.to_owned()).map_err(|_| {
+        let text = format!("no certificate can have the name `{}`", host.escape_debug());
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    })
 }
 
 /// A connection with TLS, or without for an origin that is not secure.
