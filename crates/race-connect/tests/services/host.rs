@@ -26,7 +26,7 @@ pub(crate) fn ms(millis: u64) -> Duration {
 }
 
 /// The answer to a query.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Https(Vec<ServiceRecord>),
     /// Letters of hosts: "a" is 2001:db8::61 or 192.0.2.97.
@@ -86,11 +86,17 @@ impl Lookup for Host {
         let (_, latency, reply) = answer.unwrap_or_else(|| panic!("no answer for {name}"));
         self.wait(*latency).await;
         drop(guard);
-        match reply.clone() {
-            Reply::Https(records) => Ok(Records::Https(records)),
-            Reply::Aaaa(hosts) => Ok(Records::Aaaa(hosts.bytes().map(ipv6).collect())),
-            Reply::A(hosts) => Ok(Records::A(hosts.bytes().map(ipv4).collect())),
-            Reply::Fails(kind) => Err(io::Error::new(kind, "SERVFAIL")),
+        reply.clone().records()
+    }
+}
+
+impl Reply {
+    pub(crate) fn records(self) -> io::Result<Records> {
+        match self {
+            Self::Https(records) => Ok(Records::Https(records)),
+            Self::Aaaa(hosts) => Ok(Records::Aaaa(hosts.bytes().map(ipv6).collect())),
+            Self::A(hosts) => Ok(Records::A(hosts.bytes().map(ipv4).collect())),
+            Self::Fails(kind) => Err(io::Error::new(kind, "SERVFAIL")),
         }
     }
 }

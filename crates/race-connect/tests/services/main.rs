@@ -10,5 +10,6 @@ mod memory;
 mod order;
 mod origins;
 mod queries;
+mod random;
 mod send;
 mod settings;
