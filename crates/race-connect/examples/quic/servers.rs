@@ -1,4 +1,4 @@
-//! Servers of TLS and QUIC that only make connections.
+//! Servers of TLS and QUIC that accept connections and answer nothing.
 
 use std::sync::Arc;
 
@@ -6,7 +6,10 @@ use quinn::crypto::rustls::QuicServerConfig;
 use race_connect::rustls::{
     ClientConfig, RootCertStore, ServerConfig, pki_types::PrivatePkcs8KeyDer,
 };
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::{
+    io::{copy, sink},
+    net::{TcpListener, UdpSocket},
+};
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -36,7 +39,10 @@ pub(crate) fn serve_tls(listener: TcpListener, mut server: ServerConfig) {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
-            tokio::spawn(async move { acceptor.accept(stream).await });
+            tokio::spawn(async move {
+                let mut stream = acceptor.accept(stream).await?;
+                copy(&mut stream, &mut sink()).await // until the client closes it
+            });
         }
     });
 }

@@ -6,7 +6,13 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod beside;
+mod detect;
+mod name_server;
 mod namespace;
+mod nat64;
+mod orders;
+mod quic;
 
 use std::{
     io,

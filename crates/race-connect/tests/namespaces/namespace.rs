@@ -14,23 +14,40 @@ pub(crate) const V4: &str = "192.0.2.4";
 pub(crate) const HOST_WITH_TWO_V6: &str = "two.test";
 pub(crate) const SECOND_V6: &str = "2001:db8::7";
 
+/// A host with two addresses of each family. The first one of each is [`V6`] or [`V4`].
+#[allow(dead_code, reason = "the tests use it, the benchmark does not")]
+pub(crate) const HOST_WITH_FOUR: &str = "four.test";
+#[allow(dead_code, reason = "the tests use it, the benchmark does not")]
+pub(crate) const ADDRESSES_OF_FOUR: [&str; 4] = [V6, SECOND_V6, V4, SECOND_V4];
+const SECOND_V4: &str = "192.0.2.5";
+
 /// Names the test that runs in a namespace.
 const INSIDE: &str = "RACE_NAMESPACE";
 
 const REQUIRE: &str = "RACE_REQUIRE_NAMESPACES";
 
-/// `drop v6` drops what comes to an address. `lose v6` drops its first packet; that of a connection
-/// has at most 100 bytes.
+/// `drop v6` drops what comes to an address, `drop_udp v6` what comes over UDP. `lose v6` drops its
+/// first packet; that of a connection has at most 100 bytes. `route v6` adds a default route.
+/// `no_v4` removes the addresses of IPv4 but those of loopback.
 const SETUP: &str = r#"
 ip link set lo up
 ip addr add 192.0.2.4/32 dev lo
+ip addr add 192.0.2.5/32 dev lo
 ip -6 addr add 2001:db8::6/128 dev lo nodad
 ip -6 addr add 2001:db8::7/128 dev lo nodad
 nft add table inet test
 nft add chain inet test input '{ type filter hook input priority 0; }'
 to() { case "$1" in v6) echo ip6 daddr 2001:db8::6 ;; v4) echo ip daddr 192.0.2.4 ;; esac; }
 drop() { nft add rule inet test input $(to "$1") drop; }
+drop_udp() { nft add rule inet test input $(to "$1") meta l4proto udp drop; }
 lose() { nft add rule inet test input $(to "$1") tcp flags syn quota until 100 bytes drop; }
+route() {
+    case "$1" in
+        v6) ip -6 route add default dev lo src 2001:db8::6 ;;
+        v4) ip route add default dev lo src 192.0.2.4 ;;
+    esac
+}
+no_v4() { ip addr del 192.0.2.4/32 dev lo; ip addr del 192.0.2.5/32 dev lo; }
 mount --bind "$HOSTS" /etc/hosts
 "#;
 
@@ -94,8 +111,10 @@ impl Hosts {
         fs::create_dir(&directory).expect("the temporary folder is writable");
         let hosts = Self { directory };
         let lines = format!(
-            "{V6} {HOST} {HOST_WITH_TWO_V6}\n{SECOND_V6} {HOST_WITH_TWO_V6}\n\
-             {V4} {HOST} {HOST_WITH_TWO_V6}\n127.0.0.1 localhost\n"
+            "{V6} {HOST} {HOST_WITH_TWO_V6} {HOST_WITH_FOUR}\n\
+             {SECOND_V6} {HOST_WITH_TWO_V6} {HOST_WITH_FOUR}\n\
+             {V4} {HOST} {HOST_WITH_TWO_V6} {HOST_WITH_FOUR}\n{SECOND_V4} {HOST_WITH_FOUR}\n\
+             127.0.0.1 localhost\n"
         );
         fs::write(hosts.file(), lines).expect("the temporary folder is writable");
         hosts
