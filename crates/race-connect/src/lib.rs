@@ -1,5 +1,5 @@
-//! Happy Eyeballs ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)) to embed: races connections
-//! to the addresses of a host, and keeps the first.
+//! Happy Eyeballs to embed, version 2 ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)) and
+//! version 3 ([`v3`]): races connections to a host, and keeps the first.
 //!
 //! - `tokio::connect(host, port)` and `smol::connect(host, port)` (features `tokio` and `smol`) use
 //!   the system's resolver.
@@ -9,10 +9,12 @@
 //! - Connectors have hooks: `socket` for the socket of an attempt before it connects, `dial` for
 //!   the whole attempt, such as through a proxy. `refuse_self_connection` is for dials of your own.
 //! - `reqwest::Resolver` gives addresses to a reqwest client (feature `reqwest`).
+//! - `tokio::Connector::tls` puts TLS into the attempts (feature `rustls`).
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
 //! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.
 //! - [`Candidates`] is the pure part, without sockets and clock.
-//! - [`v3`] is Happy Eyeballs v3: HTTPS records, QUIC, NAT64.
+//! - [`v3`] adds HTTPS records, QUIC and NAT64. A [`v3::Discovery`] takes the place of a resolver in
+//!   a connector; [`HappyEyeballs::race_endpoints`] takes any timer and any kind of connection.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod family;

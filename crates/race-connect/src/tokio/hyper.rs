@@ -74,8 +74,8 @@ fn origin(uri: &Uri, schemes: Schemes) -> Result<Origin, String> {
         (Schemes::Http, _) => {
             return Err(format!(
                 "the scheme `{scheme}` for the host `{host}` is not `http`, and the request would \
-                 be sent unencrypted: give the connector TLS with `tls`, or put it into one for \
-                 TLS and set `enforce_http(false)`"
+                 be sent unencrypted: add TLS with `tls` (feature `rustls`), or put the connector \
+                 into one for TLS and set `enforce_http(false)`"
             ));
         }
         (Schemes::HttpAndHttps, _) => {

@@ -61,6 +61,15 @@ impl Origin {
         &self.given
     }
 
+    /// Returns the host as it was given, and the port, for messages.
+    pub(crate) fn authority(&self) -> String {
+        let (host, port) = (self.given.escape_debug(), self.port);
+        match self.given.contains(':') {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        }
+    }
+
     /// Returns the port.
     #[must_use]
     pub fn port(&self) -> u16 {

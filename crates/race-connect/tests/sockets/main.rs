@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod dial;
+mod endpoints;
 mod hook;
 mod host;
 mod hyper;
