@@ -60,3 +60,22 @@ fn both_families_are_asked_for_if_neither_has_a_route() {
         assert_both,
     );
 }
+
+#[test]
+fn private_network_without_a_default_route_counts() {
+    within(
+        "detect::private_network_without_a_default_route_counts",
+        "ip addr add 10.1.2.3/8 dev lo",
+        || assert_eq!(queries(), ["HTTPS host.test", "A host.test"]),
+    );
+}
+
+#[test]
+fn default_route_from_an_address_of_the_link_does_not_count() {
+    within(
+        "detect::default_route_from_an_address_of_the_link_does_not_count",
+        "route v4; ip -6 addr flush dev lo; ip -6 addr add fe80::1/64 dev lo nodad; \
+         ip -6 route add default dev lo",
+        || assert_eq!(queries(), ["HTTPS host.test", "A host.test"]),
+    );
+}

@@ -1,7 +1,7 @@
 //! A name server on loopback, and `hickory_resolver` that asks it.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -16,7 +16,7 @@ use race_connect::hickory_resolver::{
             Name, RData, Record, RecordType,
             rdata::{
                 HTTPS, SVCB,
-                svcb::{Alpn, SvcParamKey, SvcParamValue},
+                svcb::{Alpn, IpHint, SvcParamKey, SvcParamValue},
             },
         },
     },
@@ -87,12 +87,17 @@ pub(crate) fn address(ip: &str) -> RData {
     }
 }
 
-/// `HTTPS 1 . alpn=h2 port=PORT`
-pub(crate) fn https(port: u16) -> RData {
+/// `HTTPS 1 . alpn=h2 port=PORT`, with a hint of each family.
+pub(crate) fn https(port: u16, hints: Option<(Ipv4Addr, Ipv6Addr)>) -> RData {
     let alpn = SvcParamValue::Alpn(Alpn(vec!["h2".to_owned()]));
-    let params = vec![
+    let mut params = vec![
         (SvcParamKey::Alpn, alpn),
         (SvcParamKey::Port, SvcParamValue::Port(port)),
     ];
+    if let Some((v4, v6)) = hints {
+        let v4 = SvcParamValue::Ipv4Hint(IpHint(vec![v4.into()]));
+        let v6 = SvcParamValue::Ipv6Hint(IpHint(vec![v6.into()]));
+        params.extend([(SvcParamKey::Ipv4Hint, v4), (SvcParamKey::Ipv6Hint, v6)]);
+    }
     RData::HTTPS(HTTPS(SVCB::new(1, Name::root(), params)))
 }

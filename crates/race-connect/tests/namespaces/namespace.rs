@@ -21,6 +21,10 @@ pub(crate) const HOST_WITH_FOUR: &str = "four.test";
 pub(crate) const ADDRESSES_OF_FOUR: [&str; 4] = [V6, SECOND_V6, V4, SECOND_V4];
 const SECOND_V4: &str = "192.0.2.5";
 
+/// A host with one IPv4 address, [`V4`].
+#[allow(dead_code, reason = "the tests use it, the benchmark does not")]
+pub(crate) const HOST_WITH_V4: &str = "v4.test";
+
 /// Names the test that runs in a namespace.
 const INSIDE: &str = "RACE_NAMESPACE";
 
@@ -113,7 +117,7 @@ impl Hosts {
         let lines = format!(
             "{V6} {HOST} {HOST_WITH_TWO_V6} {HOST_WITH_FOUR}\n\
              {SECOND_V6} {HOST_WITH_TWO_V6} {HOST_WITH_FOUR}\n\
-             {V4} {HOST} {HOST_WITH_TWO_V6} {HOST_WITH_FOUR}\n{SECOND_V4} {HOST_WITH_FOUR}\n\
+             {V4} {HOST} {HOST_WITH_TWO_V6} {HOST_WITH_FOUR} {HOST_WITH_V4}\n{SECOND_V4} {HOST_WITH_FOUR}\n\
              127.0.0.1 localhost\n"
         );
         fs::write(hosts.file(), lines).expect("the temporary folder is writable");

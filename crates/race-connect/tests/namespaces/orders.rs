@@ -92,7 +92,7 @@ impl Case {
 
     fn reply(self, kind: RecordType) -> Option<Reply> {
         let (steps, records) = match kind {
-            RecordType::HTTPS => (self.https?, vec![https(SERVICE_PORT)]),
+            RecordType::HTTPS => (self.https?, vec![https(SERVICE_PORT, None)]),
             RecordType::AAAA => (self.aaaa?, vec![address(V6)]),
             _ => (self.a?, vec![address(V4)]),
         };
@@ -116,25 +116,32 @@ impl Case {
         }
     }
 
-    async fn connect(self) -> Result<Connected<TcpStream>, ConnectError> {
-        let resolver = name_server::start(move |_, kind| self.reply(kind)).await;
-        let settings = HappyEyeballs::new()
-            .resolution_delay(RESOLUTION_DELAY)
-            .deadline(DEADLINE);
-        let connector = Connector::new(settings).resolver(Discovery::new(resolver));
-        connector
-            .connect_to(&Origin::https("host.test", HOST_PORT))
-            .await
-    }
-
     async fn end(self) -> End {
-        match self.connect().await {
-            Ok(connected) if connected.elapsed < RESOLUTION_DELAY => End::AtOnce(connected.address),
-            Ok(connected) => End::AfterDelay(connected.address),
-            Err(error) => {
-                assert_eq!(error.reason(), ConnectFailure::Deadline(DEADLINE));
-                End::Deadline
-            }
+        end(move |kind| self.reply(kind)).await
+    }
+}
+
+/// Connects by what a name server says.
+async fn connect(
+    reply: impl Fn(RecordType) -> Option<Reply> + Send + 'static,
+) -> Result<Connected<TcpStream>, ConnectError> {
+    let resolver = name_server::start(move |_, kind| reply(kind)).await;
+    let settings = HappyEyeballs::new()
+        .resolution_delay(RESOLUTION_DELAY)
+        .deadline(DEADLINE);
+    let connector = Connector::new(settings).resolver(Discovery::new(resolver));
+    connector
+        .connect_to(&Origin::https("host.test", HOST_PORT))
+        .await
+}
+
+async fn end(reply: impl Fn(RecordType) -> Option<Reply> + Send + 'static) -> End {
+    match connect(reply).await {
+        Ok(connected) if connected.elapsed < RESOLUTION_DELAY => End::AtOnce(connected.address),
+        Ok(connected) => End::AfterDelay(connected.address),
+        Err(error) => {
+            assert_eq!(error.reason(), ConnectFailure::Deadline(DEADLINE));
+            End::Deadline
         }
     }
 }
@@ -155,6 +162,27 @@ fn answers_connect_to_the_right_endpoint_in_every_order() {
                 assert_eq!(end, case.expected(), "{case}");
             }
             println!("{} cases in {:.1?}", cases.len(), began.elapsed());
+        },
+    );
+}
+
+#[test]
+fn hints_connect_if_addresses_never_arrive() {
+    within(
+        "orders::hints_connect_if_addresses_never_arrive",
+        "route v6; route v4",
+        || {
+            let _server = listen(V6, SERVICE_PORT);
+            let reply = |kind| match kind {
+                RecordType::HTTPS => {
+                    let hints = (V4.parse().unwrap(), V6.parse().unwrap());
+                    Reply::now(vec![https(SERVICE_PORT, Some(hints))])
+                }
+                _ => None,
+            };
+            let ended = Runtime::new().unwrap().block_on(end(reply));
+            let expected = SocketAddr::new(V6.parse().unwrap(), SERVICE_PORT);
+            assert_eq!(ended, End::AtOnce(expected));
         },
     );
 }

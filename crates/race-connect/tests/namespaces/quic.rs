@@ -28,8 +28,6 @@ mod servers;
 
 use client::{Client, Connection};
 
-const PORT: u16 = 8443;
-
 /// An HTTPS record, and these addresses.
 #[derive(Clone)]
 struct Resolver {
@@ -58,40 +56,65 @@ impl Lookup for Resolver {
     }
 }
 
-/// Connects so many times, one after the other, to a site with these addresses, all of which serve
-/// QUIC and TLS.
-fn connect(times: usize, addresses: &[&str], delay: Duration) -> Vec<Won> {
-    Runtime::new().unwrap().block_on(async {
-        let (server, tls) = servers::certified(&[HOST]).unwrap();
-        for ip in addresses {
-            let tcp = TcpListener::bind((*ip, PORT)).await.unwrap();
-            servers::serve_tls(tcp, server.clone());
-            let udp = UdpSocket::bind((*ip, PORT)).await.unwrap();
-            servers::serve_quic(udp, server.clone()).unwrap();
-        }
+/// A site whose addresses all serve QUIC and TLS, and a client of it.
+pub(crate) struct Site {
+    runtime: Runtime,
+    client: Client<Resolver>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Site {
+    pub(crate) const ORIGIN: (&str, u16) = (HOST, 8443);
+
+    pub(crate) fn start(addresses: &[&str], delay: Duration) -> Self {
+        let runtime = Runtime::new().unwrap();
         let asked = Arc::default();
         let resolver = Resolver {
             addresses: addresses.iter().map(|ip| ip.parse().unwrap()).collect(),
             asked: Arc::clone(&asked),
         };
-        let settings = HappyEyeballs::new().attempt_delay(delay).deadline(PATIENCE);
-        let client = Client::new(settings, resolver, tls).unwrap();
-        let origin = Origin::https(HOST, PORT);
-        let mut connections = Vec::new();
-        for _ in 0..times {
-            connections.push(Won::of(&client.connect(&origin).await.unwrap()));
+        let settings = HappyEyeballs::new().attempt_delay(delay);
+        let client = runtime.block_on(async {
+            let (host, port) = Self::ORIGIN;
+            let (server, tls) = servers::certified(&[host]).unwrap();
+            for ip in addresses {
+                let tcp = TcpListener::bind((*ip, port)).await.unwrap();
+                servers::serve_tls(tcp, server.clone());
+                let udp = UdpSocket::bind((*ip, port)).await.unwrap();
+                servers::serve_quic(udp, server.clone()).unwrap();
+            }
+            Client::new(settings.deadline(PATIENCE), resolver, tls).unwrap()
+        });
+        Self {
+            runtime,
+            client,
+            asked,
         }
-        let expected = format!("_{PORT}._https.{HOST}");
-        assert_eq!(*asked.lock().unwrap(), vec![expected; times]);
-        connections
-    })
+    }
+
+    pub(crate) fn connect(&self) -> Won {
+        let (host, port) = Self::ORIGIN;
+        let origin = Origin::https(host, port);
+        let connected = self.runtime.block_on(self.client.connect(&origin));
+        Won::of(&connected.unwrap())
+    }
+}
+
+/// Connects so many times, one after the other, to a site.
+fn connect(times: usize, addresses: &[&str], delay: Duration) -> Vec<Won> {
+    let site = Site::start(addresses, delay);
+    let won = (0..times).map(|_| site.connect()).collect();
+    let (host, port) = Site::ORIGIN;
+    let expected = format!("_{port}._https.{host}");
+    assert_eq!(*site.asked.lock().unwrap(), vec![expected; times]);
+    won
 }
 
 /// A connection, which must be to the address and of the transport that the race says.
-struct Won {
+pub(crate) struct Won {
     ip: String,
-    transport: Transport,
-    elapsed: Duration,
+    pub(crate) transport: Transport,
+    pub(crate) elapsed: Duration,
 }
 
 impl Won {
