@@ -1,10 +1,6 @@
 //! The application: a client that connects by QUIC or by TLS over TCP, whichever answers first.
 
-use std::{
-    io,
-    net::{Ipv4Addr, Ipv6Addr},
-    sync::Arc,
-};
+use std::{io, sync::Arc};
 
 use quinn::crypto::rustls::QuicClientConfig;
 use race_connect::{
@@ -34,10 +30,7 @@ impl<L: Lookup> Client<L> {
         let protocols = Protocols::new().quic(["h3"]).tcp(["h2"]);
         let preferences = Preferences::new().protocols(protocols);
         // A socket of IPv6 reaches IPv4 addresses, too, but not every system has IPv6.
-        let any = [
-            (Ipv6Addr::UNSPECIFIED, 0).into(),
-            (Ipv4Addr::UNSPECIFIED, 0).into(),
-        ];
+        let any = [([0; 8], 0).into(), ([0; 4], 0).into()];
         let [v6, v4] = any.map(quinn::Endpoint::client);
         Ok(Self {
             settings,
@@ -51,10 +44,9 @@ impl<L: Lookup> Client<L> {
         &self,
         origin: &Origin,
     ) -> Result<Connected<Connection>, ConnectError> {
+        let (settings, discovery) = (&self.settings, &self.discovery);
         let dial = |to| self.dial(to);
-        let race = self
-            .settings
-            .race_endpoints(TokioTimer::new(), &self.discovery, origin, dial);
+        let race = settings.race_endpoints(TokioTimer::new(), discovery, origin, dial);
         race.await
     }
 
