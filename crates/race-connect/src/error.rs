@@ -115,11 +115,7 @@ impl ConnectError {
 
     /// Names the host and the port.
     pub(crate) fn of(self, origin: &Origin) -> Self {
-        let (name, port) = (origin.given().escape_debug(), origin.port());
-        self.to(match origin.given().contains(':') {
-            true => format!("[{name}]:{port}"),
-            false => format!("{name}:{port}"),
-        })
+        self.to(origin.authority())
     }
 
     /// Returns the reason.

@@ -290,7 +290,7 @@ impl Endpoints {
 
     /// Whether the host is an IPv4 address that may be behind a prefix which is not known yet.
     fn awaits_prefix(&self) -> bool {
-        let query = Query::new(&Name::new(NAT64_NAME), RecordType::Aaaa);
+        let query = Query::new(&Name::new(NAT64_NAME), RecordType::Aaaa, true);
         self.answers.origin.ip().is_some() && self.open.contains(&query)
     }
 
