@@ -1,12 +1,13 @@
 use std::{
     fmt,
+    hash::{Hash, Hasher},
     net::{Ipv4Addr, Ipv6Addr},
 };
 
 use super::{Name, ServiceRecord};
 
-/// A DNS query to send.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A DNS query to send. Queries are equal if their names and types are.
+#[derive(Clone, Debug)]
 pub struct Query {
     /// The name. CNAME records are followed as usual.
     pub name: Name,
@@ -49,6 +50,20 @@ impl Query {
             kind,
             is_absolute,
         }
+    }
+}
+
+impl PartialEq for Query {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, self.kind) == (&other.name, other.kind)
+    }
+}
+
+impl Eq for Query {}
+
+impl Hash for Query {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, self.kind).hash(state);
     }
 }
 

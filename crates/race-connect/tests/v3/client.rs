@@ -151,7 +151,11 @@ fn parse_query(text: &str) -> Query {
         other => panic!("{other}"),
     };
     let name = Name::new(name);
-    Query { name, kind }
+    Query {
+        name,
+        kind,
+        is_absolute: false,
+    }
 }
 
 fn list<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> Vec<T> {

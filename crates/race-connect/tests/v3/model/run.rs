@@ -231,6 +231,7 @@ impl Run {
         let query = |(name, kind): &(String, RecordType)| Query {
             name: Name::new(name),
             kind: *kind,
+            is_absolute: false,
         };
         let needed: HashSet<_> = definition.needed.iter().map(query).collect();
         let missing = needed.iter().filter(|it| !self.asked.contains(it)).count();
