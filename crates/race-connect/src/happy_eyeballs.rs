@@ -3,7 +3,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use race_core::{AttemptHandle, Moment, OnFailure, Race, Timer, observe::Clock};
+use race_core::{AttemptHandle, GrowingDelay, Moment, OnFailure, Race, Timer, observe::Clock};
 
 use crate::{
     Answer, Candidates, ConnectError, Destination, Family, FamilyMemory,
@@ -21,6 +21,7 @@ use crate::{
 /// | setting | default |
 /// | --- | --- |
 /// | [`attempt_delay`](Self::attempt_delay) | 250 ms |
+/// | [`attempt_delay_factor`](Self::attempt_delay_factor) | 1: it does not grow |
 /// | [`minimum_attempt_delay`](Self::minimum_attempt_delay) | 10 ms |
 /// | [`resolution_delay`](Self::resolution_delay) | 50 ms |
 /// | [`first_family_count`](Self::first_family_count) | 1 |
@@ -30,6 +31,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct HappyEyeballs {
     attempt_delay: Duration,
+    attempt_delay_factor: u32,
     minimum_attempt_delay: Duration,
     resolution_delay: Duration,
     first_family_count: usize,
@@ -71,6 +73,7 @@ impl HappyEyeballs {
     pub const fn new() -> Self {
         Self {
             attempt_delay: Duration::from_millis(250),
+            attempt_delay_factor: 1,
             minimum_attempt_delay: Duration::from_millis(10),
             resolution_delay: Duration::from_millis(50),
             first_family_count: 1,
@@ -89,6 +92,15 @@ impl HappyEyeballs {
     #[must_use]
     pub fn attempt_delay(mut self, delay: Duration) -> Self {
         self.attempt_delay = clamped(delay);
+        self
+    }
+
+    /// Multiplies the [`attempt_delay`](Self::attempt_delay) by this factor after each start by time,
+    /// up to 2 s, so that a host with many addresses that do not answer gets fewer attempts at once.
+    /// Default: 1; 0 means 1. Neither RFC 8305 nor the draft of its successor has such a growth.
+    #[must_use]
+    pub fn attempt_delay_factor(mut self, factor: u32) -> Self {
+        self.attempt_delay_factor = factor.max(1);
         self
     }
 
@@ -308,9 +320,12 @@ impl HappyEyeballs {
             }
         };
         let gap = Gap::new(self.minimum_attempt_delay);
+        let delay = GrowingDelay::new(self.attempt_delay)
+            .factor(self.attempt_delay_factor)
+            .cap(*Self::ATTEMPT_DELAYS.end());
         let dials = Dials::new(plan.clone(), timer.clone(), gap, attempt);
         let mut race = Race::at(timer.clone())
-            .from_source(self.attempt_delay, dials)
+            .from_source(delay, dials)
             .on_failure(OnFailure::Any)
             .max_in_flight(self.max_in_flight);
         if let Some(timeout) = self.attempt_timeout {

@@ -50,6 +50,17 @@ fn delays_between_attempts_hold() {
         &[("T6a", 0), ("T4a", 100), ("T6b", 200), ("T4b", 300)],
     );
 
+    let settings = HappyEyeballs::new()
+        .attempt_delay(ms(500))
+        .attempt_delay_factor(3)
+        .deadline(ms(5_000));
+    let host = plain(HANGS, Ok(()));
+    host.connect_by(&settings, &host.discovery()).err().unwrap();
+    assert_log(
+        &host.starts(),
+        &[("T6a", 0), ("T4a", 500), ("T6b", 2_000), ("T4b", 4_000)],
+    );
+
     let settings = HappyEyeballs::new().minimum_attempt_delay(ms(70));
     let host = plain(1, REFUSED);
     host.connect_by(&settings, &host.discovery()).err().unwrap();
