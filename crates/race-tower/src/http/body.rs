@@ -150,7 +150,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for ReplayBody<B> {
     /// A body of a known length has no trailers for some clients, so it is unknown if there are some.
     fn size_hint(&self) -> SizeHint {
         let (first, rest) = match &self.state {
-            State::Reads { prefix } => (prefix, self.shared.size_hint()),
+            State::Reads { prefix } => (prefix, self.shared.size_hint(self.copy)),
             State::Replays { data, trailers } => match trailers {
                 Some(_) => (data, SizeHint::new()),
                 None => (data, SizeHint::with_exact(0)),

@@ -156,18 +156,26 @@ impl<B: Body> Shared<B> {
         polled
     }
 
+    /// A copy that was taken over has not ended: it reads an error.
     pub(super) fn is_end_stream(&self, copy: u64) -> bool {
         let state = self.state();
+        if !state.is_reader(copy) {
+            return false;
+        }
         match &state.original {
-            Original::Open(body) => state.is_reader(copy) && body.is_end_stream(),
+            Original::Open(body) => body.is_end_stream(),
             Original::Ended => true,
             Original::Failed => false,
         }
     }
 
-    /// Returns what is left of the original.
-    pub(super) fn size_hint(&self) -> SizeHint {
-        match &self.state().original {
+    /// Returns what is left of the original for a copy.
+    pub(super) fn size_hint(&self, copy: u64) -> SizeHint {
+        let state = self.state();
+        if !state.is_reader(copy) {
+            return SizeHint::new();
+        }
+        match &state.original {
             Original::Open(body) => body.size_hint(),
             Original::Ended => SizeHint::with_exact(0),
             Original::Failed => SizeHint::new(),

@@ -111,3 +111,31 @@ fn copy_that_has_not_begun_reads_nothing() {
     let polled = copy.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(polled, Poll::Ready(Err(_))));
 }
+
+/// A client asks for the end right after a chunk. Until then, another attempt may have read the rest.
+#[test]
+fn body_that_was_taken_over_has_not_ended() {
+    let chunks = ["a", "b"].map(|chunk| Ok::<_, Infallible>(Frame::data(Bytes::from(chunk))));
+    let mut body = ReplayBody::new(StreamBody::new(stream::iter(chunks)), 100);
+    let mut copy = body.again().expect("nothing was read");
+    let mut first = None;
+    body.begin(|| {
+        let (end, running) = AttemptEnd::new();
+        first = Some(running);
+        end
+    });
+    let frame = futures::executor::block_on(body.frame());
+    assert!(matches!(frame, Some(Ok(_))));
+
+    drop(first); // the first attempt has failed, but the body is still being sent
+    copy.begin(|| AttemptEnd::new().0);
+    let sent = futures::executor::block_on(copy.collect());
+    assert_eq!(sent.expect("it has no error").to_bytes(), "ab");
+
+    assert!(!body.is_end_stream(), "the request would look whole");
+    assert_eq!(body.size_hint().exact(), None);
+    assert!(matches!(
+        futures::executor::block_on(body.frame()),
+        Some(Err(_))
+    ));
+}
