@@ -21,10 +21,16 @@ pub(super) fn pushback(headers: &HeaderMap) -> Verdict {
 /// that agrees with that of the server.
 pub(super) fn retry_after(headers: &HeaderMap) -> Verdict {
     let seconds = headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok());
-    match seconds.and_then(|it| it.trim().parse().ok()) {
+    match seconds.and_then(|it| number(it.trim())) {
         Some(seconds) => pause(Duration::from_secs(seconds)),
         None => Verdict::Retryable,
     }
+}
+
+/// Reads digits. A larger number than fits is the largest one.
+fn number(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 fn pause(pause: Duration) -> Verdict {

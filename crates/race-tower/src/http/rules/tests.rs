@@ -102,6 +102,15 @@ fn answers_are_judged_by_their_headers() {
         (429, &[], failed),
         (429, &[("retry-after", "3")], Verdict::NotBefore(seconds(3))),
         (503, &[("retry-after", "0")], failed),
+        // More seconds than a number holds are a long pause, and not none.
+        (
+            503,
+            &[("retry-after", "18446744073709551616")],
+            Verdict::NotBefore(seconds(u64::MAX)),
+        ),
+        (503, &[("retry-after", "+3")], failed),
+        (503, &[("retry-after", "-3")], failed),
+        (503, &[("retry-after", "")], failed),
         (
             503,
             &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")],
