@@ -102,7 +102,7 @@ impl Endpoints {
             .seed
             .unwrap_or_else(|| RandomState::new().hash_one(()));
         let mut endpoints = Self {
-            answers: Answers::new(origin, network, preferences),
+            answers: Answers::new(origin, network.remember_sources(), preferences),
             services: Services::default(),
             seed,
             to_ask: VecDeque::new(),

@@ -1,7 +1,8 @@
 use std::{
+    collections::HashMap,
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use super::Nat64Prefix;
@@ -84,7 +85,8 @@ impl Network {
 
     /// Sets the function that returns the address from which a destination would be reached, or
     /// `None` if there is no route. With it, addresses are sorted by RFC 6724; without it, they keep
-    /// the order of the resolver, IPv6 first. [`source_address`] is that of the system.
+    /// the order of the resolver, IPv6 first. [`source_address`] is that of the system. It is called
+    /// once for each IP address of a connection.
     #[must_use]
     pub fn sources(
         mut self,
@@ -101,6 +103,26 @@ impl Network {
     pub fn protected_dns(mut self, is_protected: bool) -> Self {
         self.has_protected_dns = is_protected;
         self
+    }
+
+    /// Remembers the sources, since each may need system calls, and one address can be that of many
+    /// services.
+    pub(super) fn remember_sources(self) -> Self {
+        let Some(sources) = self.sources.clone() else {
+            return self;
+        };
+        let known = Mutex::new(HashMap::new());
+        self.sources(move |destination| {
+            let ip = destination.ip();
+            let known = || known.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(source) = known().get(&ip) {
+                return *source;
+            }
+            // Unlocked, because a function of the caller may run any code.
+            let source = sources(destination);
+            known().insert(ip, source);
+            source
+        })
     }
 
     pub(super) fn has(&self, family: Family) -> bool {

@@ -1,6 +1,9 @@
 //! The order of endpoints.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex},
+};
 
 use race_connect::{
     Family,
@@ -263,4 +266,26 @@ fn order_of_the_resolver_is_kept_without_routes() {
         client.ips(),
         ["2001:db8::9", "192.0.2.9", "2001:db8::1", "192.0.2.1"]
     );
+}
+
+/// The system is asked for each address once, however many records and answers name it.
+#[test]
+fn route_of_an_address_is_asked_for_once() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asks = asked.clone();
+    let network = Network::dual_stack().sources(move |to| {
+        asks.lock().unwrap().push(to.ip());
+        Some([192, 0, 2, 1].into())
+    });
+    let mut client = Client::on(network, preferences());
+    client
+        .answer(HTTPS, "1 . port=8443 | 2 . port=9443 | 3 one")
+        .answer(AAAA, "2001:db8::1")
+        .answer("one AAAA", "2001:db8::1 2001:db8::2")
+        .answer(A, "192.0.2.1");
+    assert!(!client.start_all().is_empty());
+    let mut asked = asked.lock().unwrap().clone();
+    asked.sort_unstable();
+    let expected = ["192.0.2.1", "2001:db8::1", "2001:db8::2"];
+    assert_eq!(asked, expected.map(|it| it.parse::<IpAddr>().unwrap()));
 }
