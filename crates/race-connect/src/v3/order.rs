@@ -9,7 +9,7 @@ use super::{
 };
 use crate::destinations::Rank;
 
-/// The most endpoints of an origin that are tried.
+/// The most endpoints of an origin that are tried, of both transports together.
 pub(super) const MAX_ENDPOINTS: usize = 64;
 
 /// The addresses of one service, or of a host without one.
@@ -53,8 +53,27 @@ pub(super) fn endpoints(answers: &Answers, services: &Services) -> Vec<Endpoint>
     }
     let mut peers = HashSet::new();
     endpoints.retain(|it| peers.insert(it.peer()));
-    endpoints.truncate(MAX_ENDPOINTS);
+    limit(&mut endpoints);
     endpoints
+}
+
+/// Leaves the first endpoints, and half of the room to either transport as far as it needs that:
+/// where UDP is blocked, no attempt over QUIC succeeds.
+fn limit(endpoints: &mut Vec<Endpoint>) {
+    let room = |other| {
+        let others = endpoints.iter().filter(|it| it.transport == other);
+        MAX_ENDPOINTS - others.count().min(MAX_ENDPOINTS / 2)
+    };
+    let (mut quic, mut tcp) = (room(Transport::Tcp), room(Transport::Quic));
+    endpoints.retain(|it| {
+        let room = match it.transport {
+            Transport::Quic => &mut quic,
+            Transport::Tcp => &mut tcp,
+        };
+        let is_left = *room > 0;
+        *room = room.saturating_sub(1);
+        is_left
+    });
 }
 
 /// The services by priority, then the end of a chain of aliases, then the host itself.

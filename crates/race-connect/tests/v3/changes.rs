@@ -148,3 +148,24 @@ fn at_most_64_endpoints_start() {
     assert_eq!(client.start_all().len(), 24);
     assert_eq!(client.next(), "over");
 }
+
+/// Where UDP is blocked, all attempts over QUIC fail, however many addresses there are.
+#[test]
+fn addresses_over_quic_leave_room_for_tcp() {
+    let addresses = |count: usize| {
+        let addresses = (1..=count).map(|it| format!("2001:db8::{it:x}"));
+        addresses.collect::<Vec<_>>().join(" ")
+    };
+    for (count, quic, tcp) in [(20, 20, 20), (32, 32, 32), (33, 32, 32), (64, 32, 32)] {
+        let mut client = Client::dual_stack();
+        client
+            .answer(HTTPS, "1 . alpn=h3,h2")
+            .answer(AAAA, &addresses(count))
+            .answer(A, "");
+        let started = client.start_all();
+        let is_quic = |it: &&String| it.ends_with("(QUIC)");
+        let started_quic = started.iter().filter(is_quic).count();
+        let counts = (started_quic, started.len() - started_quic);
+        assert_eq!(counts, (quic, tcp), "{count}");
+    }
+}

@@ -394,9 +394,22 @@ impl View<'_> {
         for (_, tried) in all {
             let is_same =
                 |it: &Tried| (it.address, it.transport) == (tried.address, tried.transport);
-            if list.len() < 64 && !list.iter().any(is_same) {
+            if !list.iter().any(is_same) {
                 list.push(tried);
             }
+        }
+        // From the end, the transport that has more gives way, until all have room.
+        while list.len() > 64 {
+            let of = |transport| list.iter().filter(|it| it.transport == transport).count();
+            let (quic, tcp) = (of(Transport::Quic), of(Transport::Tcp));
+            let last = |transport| list.iter().rposition(|it| it.transport == transport);
+            let crowded = match (quic > 32, tcp > 32) {
+                (true, false) => last(Transport::Quic),
+                (false, true) => last(Transport::Tcp),
+                _ if quic > tcp => last(Transport::Quic),
+                _ => last(Transport::Tcp),
+            };
+            list.remove(crowded.expect("one of them has more than half"));
         }
         list
     }
