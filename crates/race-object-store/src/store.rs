@@ -65,7 +65,9 @@ use crate::{Delays, classify::Classifier};
 ///
 /// **Errors.** An error of a continuation never fails the read. If the body breaks off, or ends too
 /// early, while a continuation is running, the continuation takes over. If that fails as well, the
-/// caller gets the error of the body.
+/// caller gets the error of the body. One that never answers would hold that error back for ever,
+/// unless there is an [`attempt_timeout`](Self::attempt_timeout), a [`deadline`](Self::deadline), or a
+/// timeout of the inner store.
 ///
 /// A continuation is a hedge, under the options of the store:
 ///

@@ -46,9 +46,9 @@ pub struct TimeLeft(pub Duration);
 /// | any other | `Accept` |
 ///
 /// A gRPC status after a message arrives in the trailers, when the answer was accepted already. A
-/// pause longer than the deadline ends the request with the answer. Over several servers, set
-/// `Balanced::rules` and `layer_rules` of `race-balance`, by which another server need not wait for
-/// the pause of the first.
+/// pause longer than the deadline ends the request with the answer; without a deadline, a server can
+/// ask for a pause of any length. Over several servers, set `Balanced::rules` and `layer_rules` of
+/// `race-balance`, by which another server need not wait for the pause of the first.
 ///
 /// For other verdicts, write [`Rules`] that call these for the rest.
 #[derive(Clone, Debug)]
