@@ -7,7 +7,8 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! let race = race_thread::Race::of(Duration::from_millis(5), [30, 2, 20].map(|millis| async move {
+//! let delay = Duration::from_millis(5);
+//! let race = race_thread::Race::of(delay, [5_000, 2, 4_000].map(|millis| async move {
 //!     race_thread::sleep(Duration::from_millis(millis)).await;
 //!     millis
 //! }));
