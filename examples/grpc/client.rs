@@ -43,7 +43,7 @@ impl Client {
         };
         let channels = replicas.into_iter().map(connect);
         let channels = Replicas::new(channels.collect::<Result<Vec<_>, _>>()?);
-        // Both methods only read. That of the stream is never hedged while its requests go on.
+        // Both methods only read. That of the stream is never hedged while it still sends requests.
         let rules = HttpRules::new().grpc_methods(["/shop.Prices/*"]);
         let hedged = HedgeLayer::new(Duration::from_millis(50))
             .deadline(Duration::from_secs(5))

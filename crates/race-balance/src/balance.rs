@@ -224,7 +224,7 @@ impl<E, C: Clock> Balance<E, C> {
     }
 
     /// Replaces the endpoints, for example after a name was resolved again. Those that stay keep
-    /// their statistics. Races that have begun go on with the endpoints they began with.
+    /// their statistics. Races that have begun continue with the endpoints they began with.
     ///
     /// # Errors
     ///

@@ -40,7 +40,7 @@ use crate::{Delays, classify::Classifier};
 /// # Bodies that stall
 ///
 /// A body stalls if it has no byte for the delay while its reader waits for one. Then a
-/// *continuation* starts: a GET for the rest of the range. Both go on from the same offset. The first
+/// *continuation* starts: a GET for the rest of the range. Both continue from the same offset. The first
 /// one with a byte stays and is watched in turn; the other is dropped at once. `get_ranges` and files
 /// have no such body. [`hedge_bodies(false)`](Self::hedge_bodies) turns it off.
 ///
@@ -51,7 +51,7 @@ use crate::{Delays, classify::Classifier};
 /// **Versions are never mixed.** A continuation asks with `if_match` for the ETag of the first answer,
 /// and for its `version`. The conditions of the caller, which the first answer has met, are not
 /// repeated; the extensions are. Its answer must have the same ETag, version, size and range. If it
-/// has not, or is an error, the first body goes on alone. After an answer of another version, and
+/// has not, or is an error, the first body continues alone. After an answer of another version, and
 /// after an error that is an answer, such as `Precondition`, the body has no further continuation.
 ///
 /// | the first answer has | continuations |

@@ -20,14 +20,14 @@ impl<'a> Beginning<'a> {
         (self.time_left)()
     }
 
-    /// Returns what tells whether the attempt has ended, for rules by which attempts share what only
-    /// one of them can use at a time.
+    /// Returns a handle that tells whether the attempt has ended, for rules by which attempts share
+    /// what only one of them can use at a time. Each call returns the same one.
     pub fn end(&mut self) -> AttemptEnd {
         let (end, _) = self.end.get_or_insert_with(AttemptEnd::new);
         end.clone()
     }
 
-    /// Returns what ends the attempt, if somebody asked for its end.
+    /// Returns the value whose drop ends the attempt, if [`end`](Self::end) was called.
     pub(crate) fn into_running(self) -> Option<Running> {
         self.end.map(|(_, running)| running)
     }

@@ -11,10 +11,10 @@ use crate::{Backends, Beginning, Rules, attempt::Attempt, end::Running};
 
 /// The attempts of one request.
 ///
-/// The service of an attempt must be ready before the attempt starts, so that neither a budget is
-/// charged nor an observer told of an attempt that is never sent. It is polled from the moment a
-/// start is due, and dropped if the attempt does not start then, because a service that is ready, or
-/// waits to be, holds a place that others may need.
+/// The service of an attempt must be ready before the attempt starts, so that no budget is charged
+/// and no observer notified for an attempt that is never sent. It is polled from the moment a start
+/// is due, and dropped if the attempt does not start then, because a service that is ready, or waits
+/// to be, holds a place that others may need.
 pub(crate) struct Requests<B: Backends<Req>, Req, R> {
     backends: B,
     rules: R,

@@ -130,7 +130,7 @@ fn alias_to_the_root_ends_the_race_at_once() {
     let error = host.connect().err().unwrap();
     assert_eq!(host.millis(), 400);
     assert_eq!(error.reason(), ConnectFailure::NoService);
-    // What has happened before is told, too.
+    // The error has what happened before, too.
     let peer = |name| Peer {
         address: address(name),
         transport: Transport::Tcp,

@@ -31,8 +31,7 @@ use crate::sync::Arc;
 ///
 /// It also knows the [time left](Self::time_left) for the attempt.
 ///
-/// All of the three wake the race, and take effect when it is polled. An attempt need not use any of
-/// them.
+/// All three wake the race, and take effect when it is polled. An attempt need not use any of them.
 ///
 /// # What a commit means
 ///
@@ -55,7 +54,7 @@ use crate::sync::Arc;
 ///     let (headers, clock) = (clock.sleep(ms(headers)), clock.clone());
 ///     async move {
 ///         headers.await;
-///         attempt.commit().await; // goes on in one attempt only
+///         attempt.commit().await; // continues in one attempt only
 ///         clock.sleep(ms(body)).await;
 ///         Ok::<_, std::io::Error>(body)
 ///     }
@@ -79,10 +78,10 @@ impl AttemptHandle {
     /// Returns the time that the attempt had left when it started: until the deadline of the race or
     /// the attempt timeout, whichever comes first. `None` if it has neither.
     ///
-    /// Send it to a server that stops work for which nobody waits, as with the header
-    /// `grpc-timeout`. The handle has no clock, so the answer does not shrink while the attempt
-    /// runs: if you need it later, subtract the time that has passed since the start. After a commit
-    /// the deadline of the race no longer applies.
+    /// Send it to the server, for example in the header `grpc-timeout`, so that it stops when its
+    /// client no longer waits. The handle has no clock, so the answer does not shrink while the
+    /// attempt runs: if you need it later, subtract the time that has passed since the start. After a
+    /// commit the deadline of the race no longer applies.
     ///
     /// ```
     /// use std::{cell::RefCell, time::Duration};

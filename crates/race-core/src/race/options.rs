@@ -196,15 +196,15 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self.map(|policy| policy, |hooks| (hooks, Gate::new(gate)))
     }
 
-    /// Says that attempt 0 is not a new one: it has run before, and this race only waits for what it
-    /// yields next. Call it last.
+    /// Marks attempt 0 as one that ran before this race, which only waits for what it yields next.
+    /// Call it last.
     ///
     /// Gates, budgets and observers that were added before this call learn nothing of attempt 0:
     /// a budget gets no deposit, and an observer no event. The other attempts are permitted, charged
     /// and reported as in any race.
     ///
-    /// Such as a download that is hedged again whenever it stalls: each stall is a race, and the
-    /// download is one request.
+    /// Use it, for example, for a download that is hedged again whenever it stalls: each stall is a
+    /// race, and the download is one request.
     ///
     /// ```
     /// # use std::time::Duration;

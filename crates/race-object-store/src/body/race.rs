@@ -193,7 +193,7 @@ where
 
     fn attempt(&mut self, candidate: Candidate) -> ((), Attempt) {
         let attempt: Attempt = match candidate {
-            Candidate::Stalled(body) => Box::pin(go_on(body)),
+            Candidate::Stalled(body) => Box::pin(next_byte(body)),
             Candidate::Continuation => {
                 lock(&self.stalls).start();
                 Box::pin(continuation(self.read.clone(), self.delivered))
@@ -203,7 +203,7 @@ where
     }
 }
 
-async fn go_on(mut body: Body) -> Result<Progress, Lost> {
+async fn next_byte(mut body: Body) -> Result<Progress, Lost> {
     let next: Result<Option<Bytes>, Error> = poll_fn(|cx| poll_byte(body.as_mut(), cx)).await;
     match next {
         Ok(Some(chunk)) => Ok(Progress { chunk, body }),

@@ -157,11 +157,11 @@ impl<'a> Rules<'a> {
         self.owner = owner;
     }
 
-    /// A body ends with what ended it, when nothing else can go on.
+    /// A body ends with what ended it, when nothing else can continue.
     fn end(&mut self, end: Option<&Result<Bytes>>, requests: &[Request], position: u64) {
         assert!(
             requests.iter().all(|it| !it.is_alive),
-            "something can go on"
+            "something can continue"
         );
         let is_whole = position == self.case.range().end;
         match end {

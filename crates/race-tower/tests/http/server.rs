@@ -144,7 +144,7 @@ impl Server {
         world.seen.len() - 1
     }
 
-    /// What was leaked goes on reading whenever another attempt reads.
+    /// What was leaked reads further whenever another attempt reads.
     fn poll_leaked(&self) {
         let mut leaked = std::mem::take(&mut self.world().leaked);
         for (index, body) in &mut leaked {

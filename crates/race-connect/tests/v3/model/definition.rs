@@ -414,7 +414,7 @@ impl View<'_> {
         list
     }
 
-    /// Whether the host is an address that may be behind a prefix nobody has shown yet.
+    /// Whether the host is an address that may be behind a prefix that is not known yet.
     fn awaits_prefix(&self, _: IpAddr) -> bool {
         let asks = |it: &(String, RecordType)| it.0 == "ipv4only.arpa";
         let is_answered = self.known.v6.contains_key("ipv4only.arpa");

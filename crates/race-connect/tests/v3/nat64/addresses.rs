@@ -104,7 +104,7 @@ fn scoped_ipv4_literals_are_never_synthesized() {
     }
 }
 
-/// Nobody has synthesized it: the application wants this address.
+/// The application gave it, so no DNS64 has synthesized it.
 #[test]
 fn ipv6_literal_behind_the_prefix_stays_as_it_is() {
     for (host, expected) in [
