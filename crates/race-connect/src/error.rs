@@ -229,8 +229,8 @@ impl Error for ConnectError {
     }
 }
 
-/// Keeps the kind of the last failure. Without addresses the kind is `NotFound`, after the deadline
-/// `TimedOut`.
+/// Keeps the kind of the last failure of an attempt, or else of the resolver. Without addresses or a
+/// service the kind is `NotFound`, after the deadline `TimedOut`.
 impl From<ConnectError> for io::Error {
     fn from(error: ConnectError) -> Self {
         Self::new(error.kind(), error)

@@ -3,17 +3,19 @@ use std::{
 };
 
 use futures_core::Stream;
-use race_core::{AttemptHandle, GrowingDelay, Moment, OnFailure, Race, Timer, observe::Clock};
+use race_core::{
+    AttemptHandle, GrowingDelay, Moment, OnFailure, Race, RaceOptions, Timer, observe::Clock,
+};
 
 use crate::{
-    Answer, Candidates, ConnectError, Destination, Family, FamilyMemory,
+    Answer, Candidates, ConnectError, Connected, Destination, Family, FamilyMemory,
     attempts::Attempts,
     dials::{Dials, Shared},
     gap::Gap,
     lost::Lost,
     plan::{Discover as _, Plan},
     resolution::Resolution,
-    v3::{Discovery, Lookup, Origin, Peer, Preferences, Transport},
+    v3::{Discovery, Lookup, Origin, Peer, Preferences},
 };
 
 /// The settings of Happy Eyeballs (RFC 8305).
@@ -40,20 +42,6 @@ pub struct HappyEyeballs {
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
     memory: Option<Arc<FamilyMemory>>,
-}
-
-/// A connection, and the address that it was made to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Connected<C> {
-    /// The connection.
-    pub connection: C,
-    /// The address that it was made to.
-    pub address: SocketAddr,
-    /// Its transport.
-    pub transport: Transport,
-    /// The time from the call, the resolution included.
-    pub elapsed: Duration,
 }
 
 impl Default for HappyEyeballs {
@@ -320,24 +308,19 @@ impl HappyEyeballs {
             }
         };
         let gap = Gap::new(self.minimum_attempt_delay);
-        let delay = GrowingDelay::new(self.attempt_delay)
-            .factor(self.attempt_delay_factor)
-            .cap(*Self::ATTEMPT_DELAYS.end());
         let dials = Dials::new(plan.clone(), timer.clone(), gap, attempt);
-        let mut race = Race::at(timer.clone())
-            .from_source(delay, dials)
-            .on_failure(OnFailure::Any)
-            .max_in_flight(self.max_in_flight);
-        if let Some(timeout) = self.attempt_timeout {
-            race = race.attempt_timeout(timeout);
-        }
-        if let Some(deadline) = self.deadline {
-            race = race.deadline(deadline);
-        }
+        let race = Race::at(timer.clone())
+            .from_source(self.delay(), dials)
+            .options(&self.options());
         let ended = {
             let mut race = pin!(race.first_ok());
             poll_fn(|cx| {
-                if let Some(refused) = plan.lock().poll_refused(timer.now(), cx) {
+                let refused = {
+                    let mut plan = plan.lock();
+                    plan.poll(timer.now(), cx);
+                    plan.refused()
+                };
+                if let Some(refused) = refused {
                     return Poll::Ready(Err(Lost::Refused(refused)));
                 }
                 let polled = race.as_mut().poll(cx);
@@ -363,6 +346,21 @@ impl HappyEyeballs {
         })
     }
 
+    fn delay(&self) -> GrowingDelay {
+        GrowingDelay::new(self.attempt_delay)
+            .factor(self.attempt_delay_factor)
+            .cap(*Self::ATTEMPT_DELAYS.end())
+    }
+
+    fn options(&self) -> RaceOptions {
+        let mut options = RaceOptions::new()
+            .on_failure(OnFailure::Any)
+            .max_in_flight(self.max_in_flight);
+        options.attempt_timeout = self.attempt_timeout;
+        options.deadline = self.deadline;
+        options
+    }
+
     fn remember(&self, attempts: &Attempts, winner: Peer, family: Family, now: Moment) {
         if let Some(memory) = &self.memory {
             if attempts.teach_family(winner, family) {
@@ -378,7 +376,7 @@ impl HappyEyeballs {
             .prefer(self.preferred(now))
     }
 
-    /// Replaces what these settings say, too.
+    /// Replaces the preferences that these settings have, too.
     pub(crate) fn adapt(&self, preferences: Preferences, now: Moment) -> Preferences {
         preferences
             .resolution_delay(self.resolution_delay)

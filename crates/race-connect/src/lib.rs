@@ -25,6 +25,7 @@ mod destinations;
 mod memory;
 
 mod attempts;
+mod connected;
 mod connector;
 mod destination;
 mod dial;
@@ -65,13 +66,14 @@ pub use tokio_rustls::rustls;
 
 pub use answer::Answer;
 pub use candidates::{Candidates, Next};
+pub use connected::Connected;
 pub use connector::GenericConnector;
 pub use destination::Destination;
 pub use destinations::{sort_destinations, source_address};
 pub use dial::Dial;
 pub use error::{ConnectError, ConnectFailure};
 pub use family::Family;
-pub use happy_eyeballs::{Connected, HappyEyeballs};
+pub use happy_eyeballs::HappyEyeballs;
 pub use memory::FamilyMemory;
 pub use resolve::Resolve;
 #[cfg(any(feature = "smol", feature = "tokio"))]

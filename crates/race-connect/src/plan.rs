@@ -21,12 +21,6 @@ pub trait Plan {
     /// Handles the answers that have arrived.
     fn poll(&mut self, now: Moment, cx: &mut Context<'_>);
 
-    /// The same; says why the race ends at once, if it does.
-    fn poll_refused(&mut self, now: Moment, cx: &mut Context<'_>) -> Option<Refused> {
-        self.poll(now, cx);
-        self.refused()
-    }
-
     /// Returns the candidate to start at `now`. If that may change, the waker, if there is one, is
     /// woken after the next answer.
     fn next(&mut self, now: Moment, waker: Option<&Waker>) -> Next<Self::Candidate>;

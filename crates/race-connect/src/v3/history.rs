@@ -62,12 +62,8 @@ impl AddressHistory {
         };
         known.addresses.insert(address, Used { handshake, latest });
         if known.addresses.len() > Self::CAPACITY {
-            let mut addresses = known.addresses.iter();
-            let first = addresses.next().map(|(ip, used)| (used.latest, *ip));
-            let oldest = addresses.fold(first, |oldest, (ip, used)| {
-                oldest.min(Some((used.latest, *ip)))
-            });
-            if let Some((_, oldest)) = oldest {
+            let oldest = known.addresses.iter().min_by_key(|it| it.1.latest);
+            if let Some(oldest) = oldest.map(|it| *it.0) {
                 known.addresses.remove(&oldest);
             }
         }

@@ -80,6 +80,11 @@ pub enum Order {
 /// | [`tcp_first`](Self::tcp_first) | `false` |
 /// | [`history`](Self::history) | none |
 /// | [`seed`](Self::seed) | random |
+///
+/// In a [`Discovery`](super::Discovery), the settings of the race replace [`prefer`](Self::prefer),
+/// [`first_family_count`](Self::first_family_count) and
+/// [`resolution_delay`](Self::resolution_delay): set those of
+/// [`HappyEyeballs`](crate::HappyEyeballs) instead.
 #[derive(Clone, Debug)]
 pub struct Preferences {
     pub(super) protocols: Protocols,
