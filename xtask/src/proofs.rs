@@ -33,6 +33,9 @@ pub(crate) fn models() -> Outcome {
         ("2000000", "--test race simulated"),
         ("100000", "--test wheel"),
         ("1000000", "-p race-connect --test v3 model"),
+        ("1000000", "-p race-connect --test services random"),
+        ("1000000", "-p race-object-store --test bodies"),
+        ("1000000", "-p race-tower --test http random"),
     ] {
         Step::cargo(&format!("test --locked --release {test}"))
             .env("PROPTEST_CASES", cases)

@@ -178,8 +178,18 @@ fn check(
     Ok(())
 }
 
+/// 4,000 cases, or as many as `PROPTEST_CASES` says.
+fn config() -> ProptestConfig {
+    let mut config = ProptestConfig::default();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = 4_000;
+    }
+    config.failure_persistence = None;
+    config
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn every_endpoint_is_tried_until_one_connects(answers in answers(), dials in dials()) {
