@@ -1,5 +1,6 @@
-//! A gRPC client made with tonic, whose calls are hedged over two replicas. It sends the servers the
-//! time that is left, so that they stop when it no longer waits. `client.rs` is the code to copy.
+//! A gRPC client made with tonic, whose calls are hedged over two replicas. It sends the servers
+//! the time that is left, so that they stop when it no longer waits. `client.rs` is the code to
+//! copy.
 //!
 //! `cargo run --example grpc`
 

@@ -76,8 +76,8 @@ impl Destination {
         self.attempt.progress();
     }
 
-    /// Waits until a handshake of TLS or QUIC may begin. Returns the `ECHConfigList` for it, if there
-    /// is one.
+    /// Waits until a handshake of TLS or QUIC may begin. Returns the `ECHConfigList` for it, if
+    /// there is one.
     ///
     /// It waits only if DNS is protected and the client uses ECH, and then for the HTTPS records. A
     /// dial that uses ECH calls it before it sends the first byte that an observer must not see.

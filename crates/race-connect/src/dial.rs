@@ -4,8 +4,8 @@ use crate::Destination;
 
 /// Makes one connection: the attempt of a connector.
 ///
-/// Closures that take a [`Destination`] and return a future are dials. A type of your own has a name, for
-/// a field of a struct: `Connector<SystemResolver, MyDial>`.
+/// Closures that take a [`Destination`] and return a future are dials. A type of your own has a
+/// name, for a field of a struct: `Connector<SystemResolver, MyDial>`.
 ///
 /// ```
 /// use std::{io, net::SocketAddr};
@@ -31,8 +31,8 @@ pub trait Dial {
     /// The connection.
     type Connection: Send;
 
-    /// Whether `connect` of a connector asks for a connection with TLS, so that it is to an origin of
-    /// `https`. Default: `false`.
+    /// Whether `connect` of a connector asks for a connection with TLS, so that it is to an origin
+    /// of `https`. Default: `false`.
     const IS_SECURE: bool = false;
 
     /// Connects to an endpoint. An error is a failure of the attempt. Called once for each attempt,

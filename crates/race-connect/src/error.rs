@@ -30,8 +30,8 @@ pub enum ConnectFailure {
     NoAddresses,
     /// The HTTPS records of the host say that there is no such service.
     NoService,
-    /// The query for HTTPS records failed, DNS is protected, and the client uses ECH: an attacker may
-    /// have suppressed the records, so that nothing connects without them.
+    /// The query for HTTPS records failed, DNS is protected, and the client uses ECH: an attacker
+    /// may have suppressed the records, so that nothing connects without them.
     HttpsQueryFailed,
     /// No attempt succeeded.
     AllFailed,
@@ -229,8 +229,8 @@ impl Error for ConnectError {
     }
 }
 
-/// Keeps the kind of the last failure of an attempt, or else of the resolver. Without addresses or a
-/// service the kind is `NotFound`, after the deadline `TimedOut`.
+/// Keeps the kind of the last failure of an attempt, or else of the resolver. Without addresses or
+/// a service the kind is `NotFound`, after the deadline `TimedOut`.
 impl From<ConnectError> for io::Error {
     fn from(error: ConnectError) -> Self {
         Self::new(error.kind(), error)

@@ -32,8 +32,8 @@ impl SharedEndpoints {
         })))
     }
 
-    /// Calls a function with the endpoints, which stay locked meanwhile: it must not resolve, dial or
-    /// wake.
+    /// Calls a function with the endpoints, which stay locked meanwhile: it must not resolve, dial
+    /// or wake.
     pub(crate) fn with<R>(&self, function: impl FnOnce(&mut Endpoints) -> R) -> R {
         function(&mut self.lock().endpoints)
     }

@@ -83,9 +83,10 @@ impl HappyEyeballs {
         self
     }
 
-    /// Multiplies the [`attempt_delay`](Self::attempt_delay) by this factor after each start by time,
-    /// up to 2 s, so that a host with many addresses that do not answer gets fewer attempts at once.
-    /// Default: 1; 0 means 1. Neither RFC 8305 nor the draft of its successor has such a growth.
+    /// Multiplies the [`attempt_delay`](Self::attempt_delay) by this factor after each start by
+    /// time, up to 2 s, so that a host with many addresses that do not answer gets fewer attempts
+    /// at once. Default: 1; 0 means 1. Neither RFC 8305 nor the draft of its successor has such a
+    /// growth.
     #[must_use]
     pub fn attempt_delay_factor(mut self, factor: u32) -> Self {
         self.attempt_delay_factor = factor.max(1);
@@ -223,10 +224,10 @@ impl HappyEyeballs {
 
     /// Races connections to the endpoints of an origin, as Happy Eyeballs v3 does.
     ///
-    /// `timer` is that of the runtime. `dial` makes an attempt of a [`Destination`]: a QUIC or a TCP
-    /// connection, with TLS if the origin is secure. An attempt that has connected over TCP reports
-    /// its [progress](Destination::progress) before it begins with TLS. The other attempts are
-    /// dropped when the first one succeeds.
+    /// `timer` is that of the runtime. `dial` makes an attempt of a [`Destination`]: a QUIC or a
+    /// TCP connection, with TLS if the origin is secure. An attempt that has connected over TCP
+    /// reports its [progress](Destination::progress) before it begins with TLS. The other attempts
+    /// are dropped when the first one succeeds.
     ///
     /// An IPv6 address with a zone, as in `fe80::1%eth0`, is a name to the [`Lookup`].
     ///

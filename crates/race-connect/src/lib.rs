@@ -13,8 +13,8 @@
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
 //! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.
 //! - [`Candidates`] is the pure part, without sockets and clock.
-//! - [`v3`] adds HTTPS records, QUIC and NAT64. A [`v3::Discovery`] takes the place of a resolver in
-//!   a connector; [`HappyEyeballs::race_endpoints`] takes any timer and any kind of connection.
+//! - [`v3`] adds HTTPS records, QUIC and NAT64. A [`v3::Discovery`] takes the place of a resolver
+//!   in a connector; [`HappyEyeballs::race_endpoints`] takes any timer and any kind of connection.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod family;

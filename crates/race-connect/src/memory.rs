@@ -7,8 +7,8 @@ use race_core::Moment;
 
 use crate::Family;
 
-/// Remembers the family that connected while attempts of the other one, which began earlier over the
-/// same transport, got no answer. That family then comes first.
+/// Remembers the family that connected while attempts of the other one, which began earlier over
+/// the same transport, got no answer. That family then comes first.
 ///
 /// On a network whose IPv6 drops packets, every connection would wait for the delay; with a memory
 /// only the first one does. A refusal teaches nothing: it costs no time, and it is often the

@@ -10,10 +10,10 @@ use crate::{ClassDelay, Delays, ReadClass};
 /// limit hedges; fail-overs after an error are free. To limit those, set a
 /// [`budget`](crate::GenericHedgedStore::budget) as well.
 ///
-/// Few reads are of a rare class. Until it has warmed up, the second attempt of its reads starts after
-/// the delay of the nearest larger class of the same operation that has warmed up, if there is one,
-/// and else after its [`initial`](Adaptive::initial) delay. A lent delay is kept within the floor and
-/// the ceiling of the class that uses it. A smaller class, which may be much faster,
+/// Few reads are of a rare class. Until it has warmed up, the second attempt of its reads starts
+/// after the delay of the nearest larger class of the same operation that has warmed up, if there
+/// is one, and else after its [`initial`](Adaptive::initial) delay. A lent delay is kept within the
+/// floor and the ceiling of the class that uses it. A smaller class, which may be much faster,
 /// never lends its delay. The classes of GETs are larger than that of `head`. Further attempts, the
 /// samples and the budget are those of the class itself.
 ///

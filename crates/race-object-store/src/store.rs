@@ -40,19 +40,20 @@ use crate::{Delays, classify::Classifier};
 /// # Bodies that stall
 ///
 /// A body stalls if it has no byte for the delay while its reader waits for one. Then a
-/// *continuation* starts: a GET for the rest of the range. Both continue from the same offset. The first
-/// one with a byte stays and is watched in turn; the other is dropped at once. `get_ranges` and files
-/// have no such body. [`hedge_bodies(false)`](Self::hedge_bodies) turns it off.
+/// *continuation* starts: a GET for the rest of the range. Both continue from the same offset. The
+/// first one with a byte stays and is watched in turn; the other is dropped at once. `get_ranges`
+/// and files have no such body. [`hedge_bodies(false)`](Self::hedge_bodies) turns it off.
 ///
 /// **A slow reader is no stall.** The reader waits from a poll that is pending until its task is
-/// woken. Time from a wake to the next poll does not count, and a byte that is there when the reader
-/// comes back is taken, however late that is.
+/// woken. Time from a wake to the next poll does not count, and a byte that is there when the
+/// reader comes back is taken, however late that is.
 ///
-/// **Versions are never mixed.** A continuation asks with `if_match` for the ETag of the first answer,
-/// and for its `version`. The conditions of the caller, which the first answer has met, are not
-/// repeated; the extensions are. Its answer must have the same ETag, version, size and range. If it
-/// has not, or is an error, the first body continues alone. After an answer of another version, and
-/// after an error that is an answer, such as `Precondition`, the body has no further continuation.
+/// **Versions are never mixed.** A continuation asks with `if_match` for the ETag of the first
+/// answer, and for its `version`. The conditions of the caller, which the first answer has met, are
+/// not repeated; the extensions are. Its answer must have the same ETag, version, size and range.
+/// If it has not, or is an error, the first body continues alone. After an answer of another
+/// version, and after an error that is an answer, such as `Precondition`, the body has no further
+/// continuation.
 ///
 /// | the first answer has | continuations |
 /// | --- | --- |
@@ -60,8 +61,8 @@ use crate::{Delays, classify::Classifier};
 /// | a version, and a weak ETag or none | yes, by `version` alone. A store that ignores it is noticed if its answer has another version or none |
 /// | neither | none |
 ///
-/// A store that asks for a version may need a permission of its own, such as `s3:GetObjectVersion`. If
-/// it is missing, the body is read without a hedge.
+/// A store that asks for a version may need a permission of its own, such as `s3:GetObjectVersion`.
+/// If it is missing, the body is read without a hedge.
 ///
 /// **Errors.** An error of a continuation never fails the read. If the body breaks off, or ends too
 /// early, while a continuation is running, the continuation takes over. If that fails as well, the
@@ -197,8 +198,8 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     /// Applies the options that are set in `options`; those that are not set stay as they are.
     ///
     /// The setters below change one option each; the last call for an option wins. What the options
-    /// mean is documented at [`RaceOptions`]. Here a `max_attempts` or `max_in_flight` of 0 means 1,
-    /// because a read is always sent.
+    /// mean is documented at [`RaceOptions`]. Here a `max_attempts` or `max_in_flight` of 0 means
+    /// 1, because a read is always sent.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -219,7 +220,8 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
         self
     }
 
-    /// Sets [`RaceOptions::max_attempts()`] of a read, the first one included. Default: 2; 0 means 1.
+    /// Sets [`RaceOptions::max_attempts()`] of a read, the first one included. Default: 2; 0 means
+    /// 1.
     #[must_use]
     pub fn max_attempts(self, max: usize) -> Self {
         self.options(RaceOptions::new().max_attempts(max))
@@ -249,8 +251,8 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
         self.options(RaceOptions::new().min_gap(gap))
     }
 
-    /// Sets [`RaceOptions::attempt_timeout()`], which applies until the attempt is decided, also to a
-    /// continuation of a body. Default: none.
+    /// Sets [`RaceOptions::attempt_timeout()`], which applies until the attempt is decided, also to
+    /// a continuation of a body. Default: none.
     #[must_use]
     pub fn attempt_timeout(self, timeout: Duration) -> Self {
         self.options(RaceOptions::new().attempt_timeout(timeout))
@@ -334,8 +336,8 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
 
     /// Sets whether a body that stalls is [hedged](Self#bodies-that-stall). Default: `true`.
     ///
-    /// `false` hands over the body of the winner as it is: the read is then hedged to its first byte
-    /// only.
+    /// `false` hands over the body of the winner as it is: the read is then hedged to its first
+    /// byte only.
     ///
     /// ```
     /// # use std::time::Duration;

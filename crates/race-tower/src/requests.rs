@@ -13,8 +13,8 @@ use crate::{Backends, Beginning, Rules, attempt::Attempt, end::Running};
 ///
 /// The service of an attempt must be ready before the attempt starts, so that no budget is charged
 /// and no observer notified for an attempt that is never sent. It is polled from the moment a start
-/// is due, and dropped if the attempt does not start then, because a service that is ready, or waits
-/// to be, holds a place that others may need.
+/// is due, and dropped if the attempt does not start then, because a service that is ready, or
+/// waits to be, holds a place that others may need.
 pub(crate) struct Requests<B: Backends<Req>, Req, R> {
     backends: B,
     rules: R,

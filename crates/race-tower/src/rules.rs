@@ -22,8 +22,9 @@ pub trait Rules<Req, Res, E> {
     /// Called before each attempt that may be followed by another one.
     fn repeat(&self, request: &Req) -> Option<Req>;
 
-    /// Waits until a copy can be sent, when the start of its attempt is due. `Ready(false)`: it never
-    /// can, and no more attempts start. `Pending`: the start waits until the waker of `cx` is woken.
+    /// Waits until a copy can be sent, when the start of its attempt is due. `Ready(false)`: it
+    /// never can, and no more attempts start. `Pending`: the start waits until the waker of `cx` is
+    /// woken.
     ///
     /// Default: `Ready(true)`. Rules that wrap others must forward it.
     fn poll_repeat(&self, request: &mut Req, cx: &mut Context<'_>) -> Poll<bool> {

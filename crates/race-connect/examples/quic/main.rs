@@ -1,8 +1,8 @@
 //! Races QUIC (quinn) and TLS (tokio-rustls) to the endpoints that HTTPS records name.
 //!
 //! `cargo run -p race-connect --example quic` connects to two sites of its own on loopback. The
-//! application is in `client.rs`; `demo.rs` and `servers.rs` have the sites and their resolver. In an
-//! application, a `hickory_resolver::TokioResolver` takes the place of that resolver.
+//! application is in `client.rs`; `demo.rs` and `servers.rs` have the sites and their resolver. In
+//! an application, a `hickory_resolver::TokioResolver` takes the place of that resolver.
 
 mod client;
 mod demo;

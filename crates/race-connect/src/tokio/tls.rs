@@ -25,17 +25,17 @@ where
     D::Connection: AsyncRead + AsyncWrite + Unpin,
 {
     /// Makes TLS a part of each attempt to an origin of `https`: an attempt wins when its handshake
-    /// has succeeded, so that a proxy that accepts TCP for a server that is down does not. After TCP
-    /// the attempt reports progress, and the next one starts an attempt delay later.
+    /// has succeeded, so that a proxy that accepts TCP for a server that is down does not. After
+    /// TCP the attempt reports progress, and the next one starts an attempt delay later.
     ///
     /// A handshake that never ends keeps nothing else from starting; limit it with
     /// [`attempt_timeout`](crate::HappyEyeballs::attempt_timeout). Certificates are checked by the
     /// host of the origin, whatever the HTTPS records name. The protocols (ALPN) are those of
-    /// `config`; with a [`v3::Discovery`](crate::v3::Discovery) its preferences should name the same.
-    /// ECH is not used.
+    /// `config`; with a [`v3::Discovery`](crate::v3::Discovery) its preferences should name the
+    /// same. ECH is not used.
     ///
-    /// [`connect`](Self::connect) then connects by TLS. For a hyper client, set the protocols: `h2`,
-    /// if it speaks that, and `http/1.1`.
+    /// [`connect`](Self::connect) then connects by TLS. For a hyper client, set the protocols:
+    /// `h2`, if it speaks that, and `http/1.1`.
     ///
     /// ```no_run
     /// use std::sync::Arc;

@@ -11,8 +11,8 @@ use crate::{
     plan::{Discover, Plan},
 };
 
-/// Finds the endpoints of an origin as Happy Eyeballs v3 does: with HTTPS records, over QUIC and TCP,
-/// through NAT64. It takes the place of a [`Resolve`](crate::Resolve) in a connector.
+/// Finds the endpoints of an origin as Happy Eyeballs v3 does: with HTTPS records, over QUIC and
+/// TCP, through NAT64. It takes the place of a [`Resolve`](crate::Resolve) in a connector.
 ///
 /// Clones share the [`QuicMemory`].
 ///

@@ -19,9 +19,9 @@ use crate::{Family, Next};
 ///
 /// It has no socket, no resolver and no clock. Its owner sends the [queries](Self::next_query),
 /// reports their [answers](Self::answered), asks for the [`next`](Self::next) endpoint whenever an
-/// attempt may start, and reports the endpoint that has [`started`](Self::started). It decides which
-/// queries are sent, how long to wait for their answers, and the order of the endpoints. *When* an
-/// attempt may start is decided elsewhere, by a [`Stagger`](race_core::Stagger).
+/// attempt may start, and reports the endpoint that has [`started`](Self::started). It decides
+/// which queries are sent, how long to wait for their answers, and the order of the endpoints.
+/// *When* an attempt may start is decided elsewhere, by a [`Stagger`](race_core::Stagger).
 ///
 /// Names of services and endpoints are bounded: 8 names, 64 endpoints, of which 32 are left to either
 /// transport if it has so many. Of each answer, the first 64 addresses are looked at.
@@ -116,16 +116,16 @@ impl Endpoints {
         endpoints
     }
 
-    /// Takes the next query to send. Ask whenever an answer has been reported: an answer can lead to
-    /// more queries.
+    /// Takes the next query to send. Ask whenever an answer has been reported: an answer can lead
+    /// to more queries.
     pub fn next_query(&mut self) -> Option<Query> {
         self.to_ask.pop_front()
     }
 
     /// Reports the answer to a query, which arrived at `now`. A later answer to the same query
-    /// replaces it: endpoints that have not started and are not in it are taken out. A later failure
-    /// changes nothing. Answers of another type, and those to queries that were not made, are
-    /// ignored.
+    /// replaces it: endpoints that have not started and are not in it are taken out. A later
+    /// failure changes nothing. Answers of another type, and those to queries that were not made,
+    /// are ignored.
     pub fn answered(&mut self, query: &Query, answer: Result<Records, QueryFailed>, now: Moment) {
         if !self.asked.contains(query) {
             return;
@@ -140,8 +140,8 @@ impl Endpoints {
         }
     }
 
-    /// Returns the endpoint to start now, or how long to wait for one. It may change until an attempt
-    /// starts.
+    /// Returns the endpoint to start now, or how long to wait for one. It may change until an
+    /// attempt starts.
     #[must_use]
     pub fn next(&self, now: Moment) -> Next<Endpoint> {
         if self.refused().is_some() || self.started.len() >= order::MAX_ENDPOINTS {
@@ -171,8 +171,9 @@ impl Endpoints {
 
     /// Whether the handshake of an attempt, of TLS or QUIC, may begin.
     ///
-    /// It waits for the HTTPS records only if DNS is protected and the client uses ECH. It is refused
-    /// if they show that the endpoint must not be used without ECH, or if their query fails.
+    /// It waits for the HTTPS records only if DNS is protected and the client uses ECH. It is
+    /// refused if they show that the endpoint must not be used without ECH, or if their query
+    /// fails.
     #[must_use]
     pub fn handshake(&self, endpoint: &Endpoint) -> Handshake {
         let now = self.list.iter().find(|it| it.peer() == endpoint.peer());
@@ -220,8 +221,8 @@ impl Endpoints {
         self.answers.network.has_protected_dns && self.answers.preferences.uses_ech
     }
 
-    /// Whether attempts may start before the Resolution Delay ends: the HTTPS records are known, and
-    /// the preferred family of a name that has addresses.
+    /// Whether attempts may start before the Resolution Delay ends: the HTTPS records are known,
+    /// and the preferred family of a name that has addresses.
     fn is_ready(&self) -> bool {
         if self.open.is_empty() {
             return true;

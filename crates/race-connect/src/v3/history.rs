@@ -11,8 +11,8 @@ use std::{
 /// What a client remembers of addresses: how long a handshake with them took. Known addresses come
 /// before unknown ones, and fast ones before slow ones, where RFC 6724 has no preference.
 ///
-/// It belongs to its owner: use one for each network and for each user whose connections must not be
-/// linked, and [`forget`](Self::forget) it when the network changes. One connection in
+/// It belongs to its owner: use one for each network and for each user whose connections must not
+/// be linked, and [`forget`](Self::forget) it when the network changes. One connection in
 /// [`FRESH`](Self::FRESH) ignores it, so that clients with different histories converge. At most
 /// [`CAPACITY`](Self::CAPACITY) addresses are remembered; then the one that was used least recently
 /// goes.

@@ -6,10 +6,10 @@
 //! [RFC 9460](https://www.rfc-editor.org/rfc/rfc9460).
 //!
 //! - [`Endpoints`] is the pure part: it says which queries to send, and which endpoint to try next.
-//! - [`Discovery`] asks a [`Lookup`], such as a `hickory_resolver::Resolver`, and takes the place of
-//!   a [`Resolve`](crate::Resolve) in a connector.
-//! - [`HappyEyeballs::race_endpoints`](crate::HappyEyeballs::race_endpoints) takes any timer and any
-//!   kind of connection.
+//! - [`Discovery`] asks a [`Lookup`], such as a `hickory_resolver::Resolver`, and takes the place
+//!   of a [`Resolve`](crate::Resolve) in a connector.
+//! - [`HappyEyeballs::race_endpoints`](crate::HappyEyeballs::race_endpoints) takes any timer and
+//!   any kind of connection.
 //! - [`QuicMemory`] and [`AddressHistory`] remember what connections taught.
 
 mod answers;

@@ -43,9 +43,9 @@ impl Nat64Prefix {
 
     /// Returns the IPv6 address by which the NAT64 reaches an IPv4 address.
     ///
-    /// `None` if the address belongs to a host or a network: 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16,
-    /// 224.0.0.0/4 and 255.255.255.255. Behind the well-known prefix there are no private addresses
-    /// either (RFC 6052, section 3.1).
+    /// `None` if the address belongs to a host or a network: 0.0.0.0/8, 127.0.0.0/8,
+    /// 169.254.0.0/16, 224.0.0.0/4 and 255.255.255.255. Behind the well-known prefix there are no
+    /// private addresses either (RFC 6052, section 3.1).
     #[must_use]
     pub fn synthesize(self, address: Ipv4Addr) -> Option<Ipv6Addr> {
         if Self::is_scoped(address) || (self == Self::WELL_KNOWN && address.is_private()) {

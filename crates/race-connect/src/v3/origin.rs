@@ -88,8 +88,8 @@ impl Origin {
         self.ip
     }
 
-    /// Returns the name whose HTTPS records describe the origin: the host, with a prefix if the port
-    /// is not 443 (RFC 9460, section 9.1). `None` if they are not asked for.
+    /// Returns the name whose HTTPS records describe the origin: the host, with a prefix if the
+    /// port is not 443 (RFC 9460, section 9.1). `None` if they are not asked for.
     #[must_use]
     pub fn service_name(&self) -> Option<Name> {
         match (self.is_secure, self.ip, self.port) {

@@ -151,8 +151,8 @@ impl Preferences {
         self
     }
 
-    /// Sets the Resolution Delay: how long to wait, from the first address or hint, for the addresses
-    /// of the preferred family and for the HTTPS records. Default: 50 ms.
+    /// Sets the Resolution Delay: how long to wait, from the first address or hint, for the
+    /// addresses of the preferred family and for the HTTPS records. Default: 50 ms.
     #[must_use]
     pub fn resolution_delay(mut self, delay: Duration) -> Self {
         self.resolution_delay = delay;

@@ -13,8 +13,8 @@ pub struct Query {
     pub name: Name,
     /// The type of the records.
     pub kind: RecordType,
-    /// Whether the name comes from a record. A resolver's search domains apply only to the name that
-    /// the caller gave.
+    /// Whether the name comes from a record. A resolver's search domains apply only to the name
+    /// that the caller gave.
     pub is_absolute: bool,
 }
 

@@ -133,8 +133,8 @@ impl ServiceRecord {
 
     /// Returns the transports over which the client can use this record; none if it cannot.
     ///
-    /// It must know all mandatory keys, the record must not contradict itself, its port can be reached,
-    /// and one protocol must be common (RFC 9460, sections 2.4.3, 7.1 and 8).
+    /// It must know all mandatory keys, the record must not contradict itself, its port can be
+    /// reached, and one protocol must be common (RFC 9460, sections 2.4.3, 7.1 and 8).
     pub(super) fn transports(&self, protocols: &Protocols, uses_ech: bool) -> Vec<Transport> {
         let is_known = |key: &u16| match *key {
             key::ALPN | key::NO_DEFAULT_ALPN | key::PORT | key::IPV4_HINT | key::IPV6_HINT => true,

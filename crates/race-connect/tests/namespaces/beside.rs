@@ -1,4 +1,5 @@
-//! The first answer over HTTP, or the end of the handshake of TLS, beside curl and the connector of `hyper_util`, on the same network.
+//! The first answer over HTTP, or the end of the handshake of TLS, beside curl and the connector of
+//! `hyper_util`, on the same network.
 //!
 //! The peers read the addresses from `/etc/hosts`; `race-connect` asks a name server for them. Only
 //! robust facts are asserted. The times and their ratios are printed.

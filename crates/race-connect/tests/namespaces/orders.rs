@@ -100,8 +100,8 @@ impl Case {
         Some(Reply { after, records })
     }
 
-    /// The service if its record arrives; IPv6 if its addresses arrive. What never arrives is waited
-    /// for until the Resolution Delay ends, except for the addresses of IPv4.
+    /// The service if its record arrives; IPv6 if its addresses arrive. What never arrives is
+    /// waited for until the Resolution Delay ends, except for the addresses of IPv4.
     fn expected(self) -> End {
         let ip = match (self.aaaa, self.a) {
             (Some(_), _) => V6,

@@ -76,8 +76,8 @@ fn one_of_several_aliases_is_followed_at_random() {
     }
 }
 
-/// A chain of names `0`, `1` and so on, of which the first is that of the origin; returns the client
-/// and the last name that was asked for.
+/// A chain of names `0`, `1` and so on, of which the first is that of the origin; returns the
+/// client and the last name that was asked for.
 fn chain(aliases: usize) -> (Client, String) {
     let mut client = Client::dual_stack();
     let mut asked = Vec::new();

@@ -59,8 +59,8 @@ impl Client {
         self
     }
 
-    /// Answers a query such as `example.com AAAA` with addresses, or with records that are separated
-    /// by `|`. An empty text is the answer that there are none.
+    /// Answers a query such as `example.com AAAA` with addresses, or with records that are
+    /// separated by `|`. An empty text is the answer that there are none.
     pub(crate) fn answer(&mut self, query: &str, records: &str) -> &mut Self {
         let query = parse_query(query);
         let records = match query.kind {

@@ -75,13 +75,13 @@ impl AttemptHandle {
         self.signals.index
     }
 
-    /// Returns the time that the attempt had left when it started: until the deadline of the race or
-    /// the attempt timeout, whichever comes first. `None` if it has neither.
+    /// Returns the time that the attempt had left when it started: until the deadline of the race
+    /// or the attempt timeout, whichever comes first. `None` if it has neither.
     ///
     /// Send it to the server, for example in the header `grpc-timeout`, so that it stops when its
     /// client no longer waits. The handle has no clock, so the answer does not shrink while the
-    /// attempt runs: if you need it later, subtract the time that has passed since the start. After a
-    /// commit the deadline of the race no longer applies.
+    /// attempt runs: if you need it later, subtract the time that has passed since the start. After
+    /// a commit the deadline of the race no longer applies.
     ///
     /// ```
     /// use std::{cell::RefCell, time::Duration};

@@ -11,7 +11,8 @@ use crate::{
 };
 
 impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T, P, H> {
-    /// Limits how many attempts run at once; see [`RaceOptions::max_in_flight`](crate::RaceOptions::max_in_flight()). Default: no limit.
+    /// Limits how many attempts run at once; see
+    /// [`RaceOptions::max_in_flight`](crate::RaceOptions::max_in_flight()). Default: no limit.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -31,8 +32,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Limits how many attempts start in total; see [`RaceOptions::max_attempts`](crate::RaceOptions::max_attempts()). Default: no
-    /// limit.
+    /// Limits how many attempts start in total; see
+    /// [`RaceOptions::max_attempts`](crate::RaceOptions::max_attempts()). Default: no limit.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -73,8 +74,9 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Sets what a failure starts, in result-aware finishers; see [`RaceOptions::on_failure`](crate::RaceOptions::on_failure()).
-    /// Default: [`OnFailure::IfLatest`].
+    /// Sets what a failure starts, in result-aware finishers; see
+    /// [`RaceOptions::on_failure`](crate::RaceOptions::on_failure()). Default:
+    /// [`OnFailure::IfLatest`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -113,7 +115,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self.map(|policy| WithBackoff::new(policy, backoff), |hooks| hooks)
     }
 
-    /// Sets the minimum time between two starts; see [`RaceOptions::min_gap`](crate::RaceOptions::min_gap()). Default: zero.
+    /// Sets the minimum time between two starts; see
+    /// [`RaceOptions::min_gap`](crate::RaceOptions::min_gap()). Default: zero.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -130,7 +133,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self
     }
 
-    /// Limits how long each attempt may run; see [`RaceOptions::attempt_timeout`](crate::RaceOptions::attempt_timeout()). Default: none.
+    /// Limits how long each attempt may run; see
+    /// [`RaceOptions::attempt_timeout`](crate::RaceOptions::attempt_timeout()). Default: none.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -199,8 +203,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// Marks attempt 0 as one that ran before this race, which only waits for what it yields next.
     /// Call it last.
     ///
-    /// Gates, budgets and observers that were added before this call learn nothing of attempt 0:
-    /// a budget gets no deposit, and an observer no event. The other attempts are permitted, charged
+    /// Gates, budgets and observers that were added before this call learn nothing of attempt 0: a
+    /// budget gets no deposit, and an observer no event. The other attempts are permitted, charged
     /// and reported as in any race.
     ///
     /// Use it, for example, for a download that is hedged again whenever it stalls: each stall is a

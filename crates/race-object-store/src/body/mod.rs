@@ -1,8 +1,8 @@
 //! The body of a GET: decided at its first byte, and watched for stalls from then on.
 //!
 //! A body that has had no byte for the delay while it was polled has stalled. A *continuation* is
-//! then requested: the rest of the range, of the same version of the object. The stalled body and its
-//! continuations are the attempts of one race, which the first one with a byte wins.
+//! then requested: the rest of the range, of the same version of the object. The stalled body and
+//! its continuations are the attempts of one race, which the first one with a byte wins.
 //!
 //! - `first_byte` decides a GET.
 //! - `continuation` asks for the rest of a body, and checks the answer.

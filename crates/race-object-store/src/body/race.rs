@@ -33,8 +33,8 @@ pub(super) struct Read<S, T, D, O> {
     pub(super) rest: Arc<Rest>,
 }
 
-/// Resolves to the body that has the next byte; else to the end of the body that has stalled, and of
-/// all its continuations.
+/// Resolves to the body that has the next byte; else to the end of the body that has stalled, and
+/// of all its continuations.
 pub(super) type StallRace = Pin<Box<dyn Future<Output = Result<Progress, Ended>> + Send>>;
 
 /// How a body ended: with an error, or too early.

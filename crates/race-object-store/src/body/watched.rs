@@ -136,7 +136,8 @@ where
     O: Observer + Clone + Send + Sync + 'static,
 {
     /// Whether the body needs no watching any more: all its bytes are there, or no continuation may
-    /// start. The end of a body is not hedged, because it may be an error, such as a wrong checksum.
+    /// start. The end of a body is not hedged, because it may be an error, such as a wrong
+    /// checksum.
     fn is_over(&self) -> bool {
         let State::Reading(_) = &self.state else {
             return false;
@@ -161,7 +162,8 @@ where
         let woken = woken.begin_poll(reader.waker());
         lock(&stalls).end_wait(woken);
         let cx = &mut Context::from_waker(&waker);
-        // The body comes before the clock: a byte that is there is no stall, however late it is read.
+        // The body comes before the clock: a byte that is there is no stall, however late it is
+        // read.
         let mut polled = self.poll_body(cx);
         if polled.is_pending() && self.has_stalled(&stalls, cx) {
             self.begin_race(&stalls);

@@ -1,8 +1,8 @@
 //! Random bodies: chunks, stalls, errors, readers, overwritten objects, ranges, conditions and
 //! options are drawn independently, in virtual time. `PROPTEST_CASES` sets their number.
 //!
-//! The reader checks each poll against rules that know nothing of the code: which bytes it gets, when
-//! a continuation must be requested and when it must not, and that no wake is lost.
+//! The reader checks each poll against rules that know nothing of the code: which bytes it gets,
+//! when a continuation must be requested and when it must not, and that no wake is lost.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 

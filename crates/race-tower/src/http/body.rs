@@ -17,8 +17,8 @@ use crate::AttemptEnd;
 
 /// The body of a request that can be sent again, made by [`ReplayLayer`](super::ReplayLayer).
 ///
-/// The first attempt reads the original body and sends it at once. What it reads is recorded, up to a
-/// limit, as long as another attempt could need it. Another attempt can be sent if
+/// The first attempt reads the original body and sends it at once. What it reads is recorded, up to
+/// a limit, as long as another attempt could need it. Another attempt can be sent if
 ///
 /// - the body has ended within the limit: it is sent from memory, trailers included; or
 /// - the attempt that read it has failed, or has dropped the body, and what it read is within the
@@ -26,11 +26,11 @@ use crate::AttemptEnd;
 ///   failed attempt still had the body, it reads an error.
 ///
 /// Until then another attempt waits, so a call whose body stays open until an answer comes, such as
-/// a bidirectional one, is never hedged. After an error of the body, or above the limit, the request
-/// is not sent again, and the memory is freed.
+/// a bidirectional one, is never hedged. After an error of the body, or above the limit, the
+/// request is not sent again, and the memory is freed.
 ///
-/// The chunks of a body that is sent from memory differ from those of the original. The memory is at
-/// most the limit, and as much again while attempts send it; the first chunk is shared and not
+/// The chunks of a body that is sent from memory differ from those of the original. The memory is
+/// at most the limit, and as much again while attempts send it; the first chunk is shared and not
 /// copied, so if it is a part of a larger buffer, that buffer is kept.
 ///
 /// # Errors
@@ -147,7 +147,8 @@ impl<B: Body<Error: Into<BoxError>>> Body for ReplayBody<B> {
         }
     }
 
-    /// A body of a known length has no trailers for some clients, so it is unknown if there are some.
+    /// A body of a known length has no trailers for some clients, so it is unknown if there are
+    /// some.
     fn size_hint(&self) -> SizeHint {
         let (first, rest) = match &self.state {
             State::Reads { prefix } => (prefix, self.shared.size_hint(self.copy)),

@@ -31,8 +31,8 @@ impl ReplayLayer {
         Self { limit: 64 * 1024 }
     }
 
-    /// Sets how many bytes of a body are recorded, its trailers included. Default: 65,536. A request
-    /// with a longer body is not sent again. With 0, only requests without a body are.
+    /// Sets how many bytes of a body are recorded, its trailers included. Default: 65,536. A
+    /// request with a longer body is not sent again. With 0, only requests without a body are.
     #[must_use]
     pub const fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;

@@ -15,8 +15,8 @@ use crate::{Beginning, Rules};
 /// timeout, whichever comes first. [`HttpRules`] add it to the
 /// [extensions](http::Extensions) of the request of each attempt, if the layer has one of the two.
 ///
-/// Send it to the server, for example in the header `grpc-timeout`, so that it stops when its client
-/// no longer waits.
+/// Send it to the server, for example in the header `grpc-timeout`, so that it stops when its
+/// client no longer waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLeft(pub Duration);
 

@@ -16,8 +16,8 @@ use crate::{
     server::{Plan, Seen, Server, Then},
 };
 
-/// What the attempts of a GET saw, with a delay of 50 ms and a limit of 100 bytes, and the status of
-/// its answer.
+/// What the attempts of a GET saw, with a delay of 50 ms and a limit of 100 bytes, and the status
+/// of its answer.
 fn sent(script: &Script, plans: &[Plan]) -> (Vec<Seen>, Option<u16>) {
     sent_by(HttpRules::new(), RaceOptions::new(), script, plans)
 }
