@@ -19,7 +19,7 @@ use crate::{
 
 /// The timer, the resolver and the sockets of a runtime.
 #[doc(hidden)]
-pub trait Network {
+pub trait Runtime {
     type Timer: Timer + Clock + Clone + Default + Unpin + Send;
     type Resolver: Resolve + Default;
     type Dial: Dial + Default;
@@ -31,7 +31,7 @@ pub trait Network {
 /// memory of the settings. With the feature `hyper`, `tokio::Connector` is a connector of the
 /// client of `hyper_util`.
 ///
-/// - `N` is the network of a runtime.
+/// - `N` is the runtime.
 /// - `R` is the resolver: a [`Resolve`], by default the system's, or a
 ///   [`v3::Discovery`](crate::v3::Discovery).
 /// - `D`, a [`Dial`], makes the attempts: by default, TCP sockets of the runtime.
@@ -45,7 +45,7 @@ pub struct GenericConnector<N, R, D> {
     network: PhantomData<fn() -> N>,
 }
 
-impl<N: Network> GenericConnector<N, N::Resolver, N::Dial> {
+impl<N: Runtime> GenericConnector<N, N::Resolver, N::Dial> {
     /// Creates a connector that uses the system's resolver.
     #[must_use]
     pub fn new(settings: HappyEyeballs) -> Self {
@@ -60,7 +60,7 @@ impl<N: Network> GenericConnector<N, N::Resolver, N::Dial> {
     }
 }
 
-impl<N: Network> Default for GenericConnector<N, N::Resolver, N::Dial> {
+impl<N: Runtime> Default for GenericConnector<N, N::Resolver, N::Dial> {
     fn default() -> Self {
         Self::new(HappyEyeballs::default())
     }
@@ -132,7 +132,7 @@ impl<N, R, D> GenericConnector<N, R, D> {
     }
 }
 
-impl<N: Network, R: Discover, D: Dial> GenericConnector<N, R, D> {
+impl<N: Runtime, R: Discover, D: Dial> GenericConnector<N, R, D> {
     /// Connects to a host, given by its name or address. An IPv6 address may be in brackets, and
     /// have a zone, as in `fe80::1%eth0`, which the system resolves. With TLS, this is
     /// [`connect_to`](Self::connect_to) an origin of `https`.

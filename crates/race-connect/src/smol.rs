@@ -12,7 +12,7 @@ pub use race_smol::SmolTimer;
 use socket2::Socket;
 
 use crate::{
-    Answer, ConnectError, Connected, GenericConnector, Resolve, Sockets, connector::Network,
+    Answer, ConnectError, Connected, GenericConnector, Resolve, Sockets, connector::Runtime,
     refuse_self_connection, resolve::OneAnswer, sockets::Connect,
 };
 
@@ -56,7 +56,7 @@ impl Resolve for SystemResolver {
 #[non_exhaustive]
 pub struct Smol;
 
-impl Network for Smol {
+impl Runtime for Smol {
     type Timer = SmolTimer;
     type Resolver = SystemResolver;
     type Dial = Sockets<Smol>;

@@ -2,7 +2,7 @@ use std::{fmt, future::Future, io, marker::PhantomData, net::SocketAddr, sync::A
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{Destination, Dial, GenericConnector, connector::Network, v3::Transport};
+use crate::{Destination, Dial, GenericConnector, connector::Runtime, v3::Transport};
 
 /// Connects the sockets of a runtime.
 #[doc(hidden)]
@@ -83,7 +83,7 @@ impl<N> fmt::Debug for Sockets<N> {
 }
 
 #[cfg_attr(docsrs, doc(cfg(any(feature = "smol", feature = "tokio"))))]
-impl<N: Network, R> GenericConnector<N, R, Sockets<N>> {
+impl<N: Runtime, R> GenericConnector<N, R, Sockets<N>> {
     /// Calls this function with the socket of each attempt before it connects, and with the address
     /// that it will connect to: to bind the socket to a source address or a device, or to set
     /// options. A second function replaces the first. Default: none.

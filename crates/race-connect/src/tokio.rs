@@ -16,7 +16,7 @@ pub use tls::{MaybeTlsStream, Tls};
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 
 use crate::{
-    Answer, ConnectError, Connected, GenericConnector, Resolve, Sockets, connector::Network,
+    Answer, ConnectError, Connected, GenericConnector, Resolve, Sockets, connector::Runtime,
     refuse_self_connection, resolve::OneAnswer, sockets::Connect,
 };
 
@@ -71,7 +71,7 @@ impl Resolve for SystemResolver {
 #[non_exhaustive]
 pub struct Tokio;
 
-impl Network for Tokio {
+impl Runtime for Tokio {
     type Timer = TokioTimer;
     type Resolver = SystemResolver;
     type Dial = Sockets<Tokio>;
