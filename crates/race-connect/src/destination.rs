@@ -85,7 +85,7 @@ impl Destination {
     /// # Errors
     ///
     /// - [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the records do not allow a
-    ///   connection to this endpoint, or if their query failed. The latter also ends the race.
+    ///   connection to this endpoint, or if their query failed. A failed query ends the race, too.
     /// - [`ConnectionAborted`](io::ErrorKind::ConnectionAborted) if the race ended meanwhile, where
     ///   the handshake runs in a task of its own.
     ///

@@ -75,7 +75,7 @@ use crate::{Delays, classify::Classifier};
 /// | option | for a body |
 /// | --- | --- |
 /// | delays | those of the class of the read. Continuation 1 starts after the delay of attempt 1, and so on; `None` starts no more |
-/// | [`max_attempts`](Self::max_attempts) | at most so many less one continuations of a body: one by default |
+/// | [`max_attempts`](Self::max_attempts) | the continuations of a body are limited to one less: one by default |
 /// | [`max_in_flight`](Self::max_in_flight) | limits the body and its continuations that run at once; with 1 there is none |
 /// | [`min_gap`](Self::min_gap) | the shortest stall |
 /// | [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | the shorter one limits the time of a continuation to its first byte; observers see a failure. Neither limits a body that is read |

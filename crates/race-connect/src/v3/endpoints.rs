@@ -23,8 +23,8 @@ use crate::{Family, Next};
 /// which queries are sent, how long to wait for their answers, and the order of the endpoints.
 /// *When* an attempt may start is decided elsewhere, by a [`Stagger`](race_core::Stagger).
 ///
-/// Names of services and endpoints are bounded: 8 names, 64 endpoints, of which 32 are left to either
-/// transport if it has so many. Of each answer, the first 64 addresses are looked at.
+/// Names of services and endpoints are bounded: 8 names, 64 endpoints. A transport with 32 endpoints
+/// or more keeps at least 32 of them. Of each answer, the first 64 addresses count.
 ///
 /// ```
 /// use std::time::Duration;

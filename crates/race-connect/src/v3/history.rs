@@ -37,7 +37,7 @@ struct Used {
 }
 
 impl AddressHistory {
-    /// One connection in so many ignores the history.
+    /// One of this many connections ignores the history.
     pub const FRESH: u32 = 16;
 
     /// The most addresses that are remembered.

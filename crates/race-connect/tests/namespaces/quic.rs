@@ -100,7 +100,7 @@ impl Site {
     }
 }
 
-/// Connects so many times, one after the other, to a site.
+/// Connects to a site this number of times, one after the other.
 fn connect(times: usize, addresses: &[&str], delay: Duration) -> Vec<Won> {
     let site = Site::start(addresses, delay);
     let won = (0..times).map(|_| site.connect()).collect();

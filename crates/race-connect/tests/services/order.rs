@@ -143,6 +143,21 @@ fn endpoint_that_an_answer_takes_away_does_not_start() {
 }
 
 #[test]
+fn attempt_whose_endpoint_an_answer_takes_away_runs_to_its_end() {
+    let hinted = ServiceRecord::service(1, ".").ipv6_hints(["2001:db8::61".parse().unwrap()]);
+    let host = Host::new(
+        [
+            ("a.test HTTPS", 0, Reply::Https(vec![hinted])),
+            ("a.test AAAA", 100, Reply::Aaaa("b")),
+            ("a.test A", 100, Reply::A("")),
+        ],
+        [("T6a", 200, Ok(())), ("T6b", HANGS, Ok(()))],
+    );
+    host.connect().unwrap();
+    assert_log(&host.starts(), &[("T6a", 0)]);
+}
+
+#[test]
 fn answer_after_all_attempts_have_failed_starts_at_once() {
     let host = Host::new(
         [

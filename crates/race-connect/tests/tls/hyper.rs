@@ -110,7 +110,7 @@ async fn https_uri_without_tls_is_refused_unless_that_is_allowed() {
     assert_eq!(answer.as_deref(), Ok("HTTP/1.1"));
 }
 
-/// Whoever adds TLS does not expect that another scheme goes without it.
+/// A connector with TLS sends no other scheme unencrypted.
 #[tokio::test]
 async fn other_scheme_is_refused_with_tls_too() {
     let address = server(None).await;

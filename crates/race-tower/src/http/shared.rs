@@ -79,7 +79,7 @@ impl<B: Body> Shared<B> {
         Some(state.next_copy - 1)
     }
 
-    /// Waits until a copy can be sent: the body has ended, or nobody reads it. Returns `false` if it
+    /// Waits until a copy can be sent: the body has ended, or no copy reads it. Returns `false` if it
     /// never can.
     pub(super) fn poll_turn(&self, copy: u64, cx: &mut Context<'_>) -> Poll<bool> {
         let mut state = self.state();

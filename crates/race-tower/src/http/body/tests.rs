@@ -95,7 +95,7 @@ fn body_without_data_is_known_to_be_empty() {
 fn copies_have_the_length_of_the_original() {
     let body = ReplayBody::new(Full::new(Bytes::from_static(b"body")), 100);
     assert_eq!(body.size_hint().exact(), Some(4));
-    // Nobody reads it: the copy takes it over.
+    // No attempt reads it: the copy takes it over.
     let mut taken_over = body.again().expect("it fits");
     drop(body);
     taken_over.begin(|| AttemptEnd::new().0);
