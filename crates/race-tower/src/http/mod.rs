@@ -15,8 +15,8 @@
 //! };
 //! use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 //!
-//! // The client: any service of requests with any body, such as one of hyper-util. async fn
-//! send(request: Request<ReplayBody<Full<Bytes>>>) -> Result<Response<Bytes>, Infallible> {
+//! // The client: any service of requests with any body, such as one of hyper-util.
+//! async fn send(request: Request<ReplayBody<Full<Bytes>>>) -> Result<Response<Bytes>, Infallible> {
 //!     let TimeLeft(left) = *request.extensions().get().expect("the layer has a deadline");
 //!     assert!(left <= Duration::from_secs(2));
 //!     Ok(Response::new(request.into_body().collect().await.expect("it is whole").to_bytes()))
