@@ -19,15 +19,13 @@ use rustc_hash::FxHashMap;
 use crate::{
     protocol::{Future, Spans},
     record::key,
+    sizes::{Size, Sizes},
     store::{Due, Space, Store, StoreError},
 };
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
-
-/// Rows of a slice, so that a batch waits at most about a millisecond for it.
-const SLICE: usize = if cfg!(test) { 3 } else { 2_048 };
 
 /// The counts of a server.
 #[derive(Debug, Default)]
@@ -156,17 +154,18 @@ impl Forecast {
     /// # Errors
     ///
     /// If the disk cannot be read.
-    pub(crate) fn count_on(&self, store: &impl Store) -> Result<(), StoreError> {
+    pub(crate) fn count_on(&self, store: &impl Store, sizes: Sizes) -> Result<(), StoreError> {
         let Reached::Key(from) = self.state().reached else {
             return Ok(());
         };
-        let mut times = Vec::with_capacity(SLICE);
+        let slice = sizes.forecast_rows;
+        let mut times = Vec::with_capacity(slice);
         let mut next = None;
         let mut malformed = None;
         let scan = || {
             store.scan(Space::Waiting, &from, &mut |key, _| {
                 match key::time_of(key) {
-                    Ok((at, seq)) if times.len() == SLICE => next = Some(key::time(at, seq)),
+                    Ok((at, seq)) if times.len() == slice => next = Some(key::time(at, seq)),
                     Ok((at, _)) => {
                         times.push(at);
                         return ControlFlow::Continue(());
@@ -182,7 +181,10 @@ impl Forecast {
         let scanned = scanned.and(malformed.map_or(Ok(()), Err));
         let mut state = self.state();
         state.reached = match scanned {
-            Ok(()) => next.map_or(Reached::End, Reached::Key),
+            Ok(()) => next.map_or(Reached::End, |next| {
+                (sizes.reached)(Size::ForecastRows);
+                Reached::Key(next)
+            }),
             Err(error) if error.is_damage() => {
                 state.reached = Reached::Damage(from);
                 return Ok(());

@@ -7,6 +7,7 @@ use crate::{
     StoreError,
     ledger::{Ledger, Op, Order},
     protocol::{Compression, Headers, Line},
+    sizes::Sizes,
     store::{Durability, Embedded, OpenOptions},
 };
 
@@ -62,7 +63,7 @@ impl GroupCommits {
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         const DEDUPE_MILLIS: u64 = 300_000;
         let store = Arc::new(Embedded::open_with(directory, OpenOptions::default())?);
-        let ledger = Ledger::open(store, DEDUPE_MILLIS)?;
+        let ledger = Ledger::open(store, DEDUPE_MILLIS, Sizes::SERVER)?;
         Ok(Self { ledger })
     }
 

@@ -46,6 +46,7 @@ mod reload;
 mod scheduler;
 mod server;
 mod shares;
+mod sizes;
 mod store;
 mod tls;
 mod trace_context;

@@ -5,6 +5,7 @@ use crate::{
     clock::Clock,
     ledger::{Ledger, Op, Order, Outcome},
     protocol::Schedule,
+    sizes::Sizes,
     store::{Durability, Embedded, Store as _, StoreError},
 };
 
@@ -48,7 +49,7 @@ impl Importer {
     pub(crate) fn begin(directory: &Path, limits: ImportLimits) -> Result<Self, BackupError> {
         let new = NewStore::begin(directory)?;
         let store = Arc::new(new.open()?);
-        let ledger = Ledger::open(store.clone(), 0)?;
+        let ledger = Ledger::open(store.clone(), 0, Sizes::SERVER)?;
         Ok(Self {
             open: Open {
                 store,

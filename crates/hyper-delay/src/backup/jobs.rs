@@ -37,6 +37,7 @@ mod tests {
         ledger::{Actor, Advance, Bulk, Ledger, Op, Outcome, View},
         protocol::Filter,
         record::Act,
+        sizes::Sizes,
         store::{Durability, Embedded, OpenOptions, ReadStore as _, fake::Fake},
     };
 
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn bulk_operation_that_was_running_is_stopped_by_a_restore() {
         let store = Arc::new(Fake::default());
-        let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+        let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
         let (done, running) = (begin(&mut ledger), begin(&mut ledger));
         let end = Advance {
             job: done,
@@ -82,7 +83,7 @@ mod tests {
         ends.sort_by_key(|(id, _, _)| *id);
         let expected = [(done, Progress::Done, 8), (running, Progress::Stopped, 9)];
         assert_eq!(ends, expected);
-        let ledger = Ledger::open(restored, 0).unwrap();
+        let ledger = Ledger::open(restored, 0, Sizes::SMALL).unwrap();
         assert_eq!(ledger.running_jobs().count(), 0);
     }
 }

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::{Compression, Headers, Terms},
+    sizes::Sizes,
     store::{
         Durability, Embedded, OpenOptions, ReadStore as _, Space, SpaceRow, Store,
         data_directory::RESTORING, fake::Fake,
@@ -42,7 +43,7 @@ fn order(id: &str, payload: &[u8]) -> Order {
 /// Fills a store with a task in each state, all with terms and headers, an older revision, and a
 /// finished name.
 fn fill<S: Store>(store: &Arc<S>) {
-    let mut ledger = Ledger::open(store.clone(), 100_000).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 100_000, Sizes::SMALL).unwrap();
     let mut subject = |id: &str| {
         ledger
             .apply(&Op::Schedule(order(id, b"first")), NOW)
@@ -146,7 +147,7 @@ fn a_restored_store_has_the_rows_of_the_one_that_was_backed_up() {
     let store = Arc::new(opened(original.path()));
     fill(&store);
     store.flush_all();
-    let mut ledger = Ledger::open(store.clone(), 100_000).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 100_000, Sizes::SMALL).unwrap();
     ledger
         .apply(&Op::Schedule(order("late", b"")), NOW)
         .unwrap();
@@ -181,7 +182,7 @@ fn a_backup_has_nothing_of_later_commits_and_all_of_earlier_ones() {
     let before = rows(&*store);
     let mut stream = Stream::begin(store.snapshot().unwrap(), NOW);
     let mut bytes = stream.next(10).unwrap();
-    let mut ledger = Ledger::open(store.clone(), 100_000).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 100_000, Sizes::SMALL).unwrap();
     for round in 0..20 {
         for number in 0..100 {
             let id = format!("later-{round}-{number}");

@@ -36,7 +36,7 @@ pub(crate) fn committer<S: Store>(
     clock: Clock,
 ) -> (Applier<S>, Writer<S>) {
     let handover = Arc::new(Handover::default());
-    let writer = Writer::new(store.clone(), sync, handover.clone());
+    let writer = Writer::new(store.clone(), sync, ledger.sizes(), handover.clone());
     let applier = Applier::new(store, ledger, jobs, clock, handover);
     (applier, writer)
 }

@@ -17,6 +17,7 @@ use crate::{
     ledger::{Op, Order, Outcome, PendingLimits},
     protocol::Compression,
     scheduler::{Committed, Token},
+    sizes::Sizes,
     store::{
         Space, StoreError,
         fake::{Asked, Fake, Syncs},
@@ -92,7 +93,7 @@ fn run_with_window(
     jobs: Receiver<Vec<Job>>,
     tell: impl FnMut(Vec<Committed>),
 ) -> Result<(), StoreError> {
-    let ledger = Ledger::open(store.clone(), dedupe_millis).unwrap();
+    let ledger = Ledger::open(store.clone(), dedupe_millis, Sizes::SMALL).unwrap();
     let clock = Clock::new();
     let (applier, writer) = committer(store.clone(), ledger, sync, jobs, clock);
     thread::spawn(|| applier.run());

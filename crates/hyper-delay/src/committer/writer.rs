@@ -14,6 +14,7 @@ use crate::{
     metrics::Metrics,
     progress::Progress,
     scheduler::Committed,
+    sizes::Sizes,
     store::{Durability, Store, StoreError},
 };
 
@@ -23,13 +24,14 @@ pub(crate) struct Writer<S> {
     durability: Durability,
     dirty: Dirty,
     pace: Pace,
+    sizes: Sizes,
     handover: Arc<Handover>,
     metrics: Arc<Metrics>,
     progress: Arc<Progress>,
 }
 
 impl<S: Store> Writer<S> {
-    pub(super) fn new(store: Arc<S>, sync: Sync, handover: Arc<Handover>) -> Self {
+    pub(super) fn new(store: Arc<S>, sync: Sync, sizes: Sizes, handover: Arc<Handover>) -> Self {
         Self {
             store,
             durability: match sync {
@@ -38,6 +40,7 @@ impl<S: Store> Writer<S> {
             },
             dirty: Dirty::new(sync),
             pace: Pace::default(),
+            sizes,
             handover,
             metrics: Arc::default(),
             progress: Arc::default(),
@@ -86,7 +89,7 @@ impl<S: Store> Writer<S> {
                     return self.store.sync();
                 }
             }
-            self.metrics.forecast.count_on(&*self.store)?;
+            self.metrics.forecast.count_on(&*self.store, self.sizes)?;
             if self.dirty.wait() == Some(Duration::ZERO) {
                 self.metrics.write.during(|| self.store.sync())?;
                 self.dirty.synced();

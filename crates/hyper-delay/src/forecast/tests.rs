@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     ledger::{Ledger, Op, Order},
     protocol::Compression,
+    sizes::Sizes,
     store::fake::Fake,
 };
 
@@ -42,7 +43,7 @@ impl World {
     fn new() -> Self {
         let store = Arc::new(Fake::default());
         Self {
-            ledger: Ledger::open(store.clone(), 0).unwrap(),
+            ledger: Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap(),
             store,
             forecast: Forecast::default(),
         }
@@ -62,7 +63,7 @@ impl World {
 
     fn count_all(&self) {
         while self.forecast.is_counting() {
-            self.forecast.count_on(&*self.store).unwrap();
+            self.forecast.count_on(&*self.store, Sizes::SMALL).unwrap();
         }
     }
 }
@@ -103,7 +104,10 @@ fn counts_say_how_far_they_go_while_the_tasks_are_read() {
     let tasks: Vec<Op> = (0..8).map(|id| schedule(id, MINUTE * id)).collect();
     world.write(&tasks);
     world.forecast = Forecast::default();
-    world.forecast.count_on(&*world.store).unwrap();
+    world
+        .forecast
+        .count_on(&*world.store, Sizes::SMALL)
+        .unwrap();
     let future = world.forecast.read(0);
     assert_eq!(future.counted_until, Some(3 * MINUTE));
     assert_eq!(future.minutes.tasks.iter().sum::<u64>(), 3);
@@ -135,7 +139,7 @@ proptest! {
                 1 => world.write(&std::mem::take(&mut batch)),
                 2 => {
                     world.write(&std::mem::take(&mut batch));
-                    world.forecast.count_on(&*world.store).unwrap();
+                    world.forecast.count_on(&*world.store, Sizes::SMALL).unwrap();
                 }
                 _ => {
                     batch.push(schedule(id, minute * MINUTE));

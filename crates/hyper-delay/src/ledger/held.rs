@@ -2,18 +2,17 @@ use super::tally::Pending;
 use crate::{
     access::{Grant, Routes},
     record::{Name, Place},
+    sizes::{Size, Sizes},
     store::StoreError,
 };
-
-/// The most tokens whose sums are kept.
-const MOST: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The pending tasks on the routes of tokens that have a quota for them.
 ///
 /// The first request for a sum adds up the counts of the routes; then the sum follows every change.
 /// The most recently used sums are kept.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Held {
+    sizes: Sizes,
     /// Most recently used last.
     sums: Vec<Sum>,
 }
@@ -26,6 +25,17 @@ struct Sum {
 }
 
 impl Held {
+    pub(super) const fn new(sizes: Sizes) -> Self {
+        Self {
+            sizes,
+            sums: Vec::new(),
+        }
+    }
+
+    pub(super) const fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
     /// Adds a task to the sums.
     pub(super) fn add(&mut self, route: &str, name: &Name) {
         for pending in self.of_route(route, name) {
@@ -66,7 +76,8 @@ impl Held {
                 pending: count()?,
             },
         };
-        if self.sums.len() >= MOST {
+        if self.sums.len() >= self.sizes.token_sums {
+            (self.sizes.reached)(Size::TokenSums);
             self.sums.remove(0);
         }
         let pending = sum.pending;

@@ -3,23 +3,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Advance, Bulk, scan::scan_meta, writes::Writes};
 use crate::{
     record::{self, Job, Progress, key},
+    sizes::{Size, Sizes},
     store::{Space, Store, StoreError},
 };
 
-/// How many ended bulk operations are kept.
-const KEPT: usize = if cfg!(test) { 3 } else { 100 };
-
 /// The bulk operations. Their counts are written with the batches that they count.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Jobs {
+    sizes: Sizes,
     by_id: BTreeMap<u64, Job>,
     changed: BTreeSet<u64>,
 }
 
 impl Jobs {
     /// Reads the bulk operations of a store.
-    pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
-        let mut jobs = Self::default();
+    pub(super) fn open(store: &impl Store, sizes: Sizes) -> Result<Self, StoreError> {
+        let mut jobs = Self {
+            sizes,
+            by_id: BTreeMap::new(),
+            changed: BTreeSet::new(),
+        };
         scan_meta(store, key::JOBS, |rest, value| {
             let id = key::number_of(rest)?;
             jobs.by_id.insert(id, record::decode(value)?);
@@ -77,7 +80,8 @@ impl Jobs {
         let ended = self.by_id.iter();
         let ended = ended.filter(|(_, job)| job.state != Progress::Running);
         let ended: Vec<u64> = ended.map(|(id, _)| *id).collect();
-        for id in &ended[..ended.len().saturating_sub(KEPT)] {
+        for id in &ended[..ended.len().saturating_sub(self.sizes.ended_jobs)] {
+            (self.sizes.reached)(Size::EndedJobs);
             self.by_id.remove(id);
             writes.remove(Space::Meta, key::job(*id));
         }

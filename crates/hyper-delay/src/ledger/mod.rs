@@ -46,6 +46,7 @@ pub(crate) use view::{Listed, Position, Timed, View};
 
 use crate::{
     record::{Name, Place, key, number},
+    sizes::Sizes,
     store::{Store, StoreError},
 };
 use audit::Audit;
@@ -74,8 +75,12 @@ impl<S: Store> Ledger<S> {
     /// # Errors
     ///
     /// If the store cannot be read, or a newer server wrote it.
-    pub(crate) fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
-        Self::open_from(store, dedupe_millis, number::first_of(0))
+    pub(crate) fn open(
+        store: Arc<S>,
+        dedupe_millis: u64,
+        sizes: Sizes,
+    ) -> Result<Self, StoreError> {
+        Self::open_from(store, dedupe_millis, number::first_of(0), sizes)
     }
 
     /// Opens the ledger of a store whose numbers, of tasks, bulk operations and lines of the audit,
@@ -88,16 +93,23 @@ impl<S: Store> Ledger<S> {
         store: Arc<S>,
         dedupe_millis: u64,
         first: u64,
+        sizes: Sizes,
     ) -> Result<Self, StoreError> {
-        mend_after_loss(&*store)?;
+        mend_after_loss(&*store, sizes)?;
         Ok(Self {
             numbers: Numbers::open(&*store, first)?,
             dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
             paused: Paused::open(&*store)?,
-            jobs: Jobs::open(&*store)?,
+            jobs: Jobs::open(&*store, sizes)?,
             audit: Audit::open(&*store, first)?,
-            rows: TaskRows::open(store)?,
+            rows: TaskRows::open(store, sizes)?,
         })
+    }
+
+    /// Returns how much is read, kept or done at once.
+    #[must_use]
+    pub(crate) const fn sizes(&self) -> Sizes {
+        self.rows.sizes()
     }
 
     /// Returns the low-water mark in Unix milliseconds: no task waits for an earlier time.

@@ -1,17 +1,19 @@
 use std::collections::HashMap;
 
 use super::key_hash::KeyHash;
-use crate::store::{Bytes, Space};
-
-/// Values of one generation; a generation may go over this by a batch or two.
-const MAX: usize = if cfg!(test) { 4 } else { 16 << 10 };
+use crate::{
+    sizes::{Size, Sizes},
+    store::{Bytes, Space},
+};
 
 /// The last values of the keys that were written recently, those of uncommitted batches included.
 ///
 /// Two generations take turns, so forgetting costs no bookkeeping per key: once the young one is
-/// full and all batches in the old one are committed, the old one is dropped.
-#[derive(Debug, Default)]
+/// full and all batches in the old one are committed, the old one is dropped. A generation may grow
+/// over its size by a batch or two.
+#[derive(Debug)]
 pub(super) struct Recent {
+    sizes: Sizes,
     young: Generation,
     old: Generation,
     /// The number of batches that are committed.
@@ -29,6 +31,15 @@ impl Recent {
     /// The spaces whose values are kept: the ledger reads no others after it is open.
     pub(super) const SPACES: [Space; 4] =
         [Space::Names, Space::DoneEven, Space::DoneOdd, Space::Counts];
+
+    pub(super) fn new(sizes: Sizes) -> Self {
+        Self {
+            sizes,
+            young: Generation::default(),
+            old: Generation::default(),
+            committed: 0,
+        }
+    }
 
     /// Returns the value of a key, or its absence, if it is known.
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Option<Option<&Bytes>> {
@@ -54,7 +65,8 @@ impl Recent {
         let Some(index) = index(space) else {
             return;
         };
-        if self.young.len() >= MAX && self.old.last <= self.committed {
+        if self.young.len() >= self.sizes.recent_values && self.old.last <= self.committed {
+            (self.sizes.reached)(Size::RecentValues);
             // The cleared maps keep their memory.
             std::mem::swap(&mut self.old, &mut self.young);
             self.young.spaces.iter_mut().for_each(HashMap::clear);

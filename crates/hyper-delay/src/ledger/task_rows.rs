@@ -10,6 +10,7 @@ use super::{
 use crate::{
     access::Grant,
     record::{self, Entry, Expiring, Name, Place, Task, key},
+    sizes::Sizes,
     store::{Bytes, Space, Store, StoreError},
 };
 
@@ -24,13 +25,17 @@ pub(super) struct TaskRows<S> {
 }
 
 impl<S: Store> TaskRows<S> {
-    pub(super) fn open(store: Arc<S>) -> Result<Self, StoreError> {
+    pub(super) fn open(store: Arc<S>, sizes: Sizes) -> Result<Self, StoreError> {
         Ok(Self {
             low_water: LowWater::open(&*store)?,
             tally: Tally::default(),
-            held: Held::default(),
-            writes: Writes::new(store),
+            held: Held::new(sizes),
+            writes: Writes::new(store, sizes),
         })
+    }
+
+    pub(super) const fn sizes(&self) -> Sizes {
+        self.held.sizes()
     }
 
     /// Returns the low-water mark in Unix milliseconds: no task waits for an earlier time.

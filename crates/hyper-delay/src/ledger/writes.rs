@@ -1,7 +1,10 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::recent::Recent;
-use crate::store::{Batch, Bytes, Due, Space, Store, StoreError};
+use crate::{
+    sizes::Sizes,
+    store::{Batch, Bytes, Due, Space, Store, StoreError},
+};
 
 /// The batch in hand, and reads that see it and every batch before it, whether the store has it yet
 /// or not.
@@ -15,11 +18,11 @@ pub(super) struct Writes<S> {
 }
 
 impl<S: Store> Writes<S> {
-    pub(super) fn new(store: Arc<S>) -> Self {
+    pub(super) fn new(store: Arc<S>, sizes: Sizes) -> Self {
         Self {
             store,
             batch: Batch::new(),
-            recent: Recent::default(),
+            recent: Recent::new(sizes),
             number: 1,
         }
     }
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn resumed_batches_leave_memory_once_they_are_committed() {
-        let mut writes = Writes::new(Arc::new(Fake::default()));
+        let mut writes = Writes::new(Arc::new(Fake::default()), Sizes::SMALL);
         writes.put(Space::Names, *b"first", Bytes::new(b"value"));
         for _ in 0..100 {
             let batch = writes.take();

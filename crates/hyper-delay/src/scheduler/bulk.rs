@@ -13,14 +13,14 @@ use crate::{
     ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
     protocol::Filter,
     record::{Act, Job, Place, Progress},
+    sizes::{Size, Sizes},
     store::{Space, Store, StoreError},
 };
 
-/// The most tasks of a batch.
-const TASKS: usize = if cfg!(test) { 3 } else { 500 };
-
-/// The most keys that are read for a batch.
-const KEYS: usize = 4 * TASKS;
+/// The most keys that one batch reads.
+const fn keys_of(sizes: Sizes) -> usize {
+    4 * sizes.bulk_tasks
+}
 
 /// The bulk operations that are not done.
 #[derive(Debug, Default)]
@@ -163,13 +163,14 @@ impl<S: Store> Scheduler<S> {
     /// have earlier times, if the clock was set back.
     fn dead_batch(&self, running: &Running) -> Result<Batch, StoreError> {
         let now = self.now.wall_millis();
+        let sizes = self.settings.sizes;
         let listing = Listing {
             space: Space::Dead,
             route: Some(&running.route),
             filter: &running.filter,
             after: Some(&*running.cursor).filter(|cursor| !cursor.is_empty()),
         };
-        let page = self.view.list(&listing, TASKS, KEYS)?;
+        let page = self.view.list(&listing, sizes.bulk_tasks, keys_of(sizes))?;
         let rows = page.rows.into_iter();
         let tasks = rows.filter(|row| row.position.seq < running.id).map(|row| {
             let place = Place::Dead(row.position.at);
@@ -179,6 +180,9 @@ impl<S: Store> Scheduler<S> {
             };
             (row.id, row.position.seq, act)
         });
+        if page.next.is_some() {
+            (sizes.reached)(Size::BulkTasks);
+        }
         Ok(Batch {
             tasks: tasks.collect(),
             cursor: page.next.map(|(key, _)| (&*key).into()),
@@ -189,6 +193,7 @@ impl<S: Store> Scheduler<S> {
     fn purge_batch(&self, running: &Running) -> Result<Batch, StoreError> {
         let after = std::str::from_utf8(&running.cursor)
             .map_err(|error| StoreError::damage("read the cursor of a job", error))?;
+        let sizes = self.settings.sizes;
         let mut batch = Batch::default();
         let mut read = 0;
         let after = Some(after).filter(|after| !after.is_empty());
@@ -199,9 +204,10 @@ impl<S: Store> Scheduler<S> {
             if name.seq < running.id && (running.in_flight || !is_in_flight) {
                 batch.tasks.push((id.into(), name.seq, SweepAct::Purge));
             }
-            if batch.tasks.len() < TASKS && read < KEYS {
+            if batch.tasks.len() < sizes.bulk_tasks && read < keys_of(sizes) {
                 return ControlFlow::Continue(());
             }
+            (sizes.reached)(Size::BulkTasks);
             batch.cursor = Some(id.as_bytes().into());
             ControlFlow::Break(())
         })?;

@@ -9,11 +9,9 @@ use crate::{
     ledger::{Actor, Audited, Bulk, Changed, Op, Outcome},
     protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request},
     record::Act,
+    sizes::Size,
     store::Store,
 };
-
-/// The most routes that are paused at a time.
-const PAUSED: usize = if cfg!(test) { 5 } else { 1_000 };
 
 /// The most bulk operations that are not done.
 const JOBS: usize = 16;
@@ -100,8 +98,10 @@ impl<S: Store> Scheduler<S> {
             Request::Pause { route } => {
                 let is_paused =
                     self.is_paused(&route) || self.unwritten.pauses.contains_key(&route);
-                if !is_paused && self.pauses() >= PAUSED {
-                    let message = format!("{PAUSED} routes are paused: resume some");
+                if !is_paused && self.pauses() >= self.settings.sizes.paused_routes {
+                    (self.settings.sizes.reached)(Size::PausedRoutes);
+                    let most = self.settings.sizes.paused_routes;
+                    let message = format!("{most} routes are paused: resume some");
                     return self.refuse(reply_to, Some(route), Code::TooManyRoutes, message);
                 }
                 Op::Pause(route)

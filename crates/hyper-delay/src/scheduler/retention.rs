@@ -14,11 +14,9 @@ use crate::{
     clock::Now,
     ledger::{Op, Outcome, RetentionCursor, Sweep, SweepAct},
     record::Place,
+    sizes::Size,
     store::{Store, StoreError},
 };
-
-/// The most keys that are read at a time, so that other work is not delayed.
-const KEYS: usize = if cfg!(test) { 3 } else { 512 };
 
 /// The longest time between two passes that have something to do, unless a pass takes long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -129,7 +127,9 @@ impl<S: Store> Scheduler<S> {
             is_whole: true,
         });
         let range = (self.retention.since, pass.before);
-        let page = match self.view.retention_page(&pass.cursor, range, KEYS) {
+        let sizes = self.settings.sizes;
+        let keys = sizes.retention_keys;
+        let page = match self.view.retention_page(&pass.cursor, range, keys) {
             Ok(page) => page,
             Err(error) if error.is_damage() => {
                 log_damage(&error);
@@ -160,6 +160,7 @@ impl<S: Store> Scheduler<S> {
         }
         match page.next {
             Some(next) => {
+                (sizes.reached)(Size::RetentionKeys);
                 pass.cursor = next;
                 self.retention.pass = Some(pass);
             }

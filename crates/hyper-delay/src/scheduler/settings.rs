@@ -6,6 +6,7 @@ use crate::{
     config::{Config, Quota},
     ledger::PendingLimits,
     protocol::Terms,
+    sizes::Sizes,
 };
 
 /// The part of the configuration that concerns the scheduler.
@@ -29,6 +30,7 @@ pub(crate) struct Settings {
     pub(super) max_routes_per_connection: usize,
     pub(super) max_routes: usize,
     pub(super) max_delay_millis: u64,
+    pub(super) sizes: Sizes,
     config: Arc<Config>,
 }
 
@@ -68,10 +70,21 @@ impl Settings {
         &self.config
     }
 
-    /// Takes over new settings. The resolution of the timers stays.
+    /// Returns the same settings with other sizes.
+    pub(crate) fn with_sizes(self, sizes: Sizes) -> Self {
+        Self { sizes, ..self }
+    }
+
+    /// Returns how much is read, kept or done at once.
+    pub(crate) const fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// Takes over new settings. The resolution of the timers and the sizes stay.
     pub(super) fn reload(&mut self, settings: Self) {
         *self = Self {
             tick_millis: self.tick_millis,
+            sizes: self.sizes,
             ..settings
         };
     }
@@ -151,6 +164,7 @@ impl From<Arc<Config>> for Settings {
             max_routes_per_connection: config.max_routes_per_connection,
             max_routes: config.max_routes,
             max_delay_millis: config.max_delay_days.saturating_mul(86_400_000),
+            sizes: Sizes::SERVER,
             config,
         }
     }

@@ -37,11 +37,18 @@ use crate::{
     outbox::Outboxes,
     progress::Progress,
     reload,
-    scheduler::{InMemory, Running as Job, Scheduler, Standing},
+    scheduler::{InMemory, Running as Job, Scheduler, Settings, Standing},
+    sizes::Sizes,
     store::{Embedded, OpenOptions, Store, data_directory::warn_if_open},
 };
 use front::{Engine, Front, Threads};
 use threads::Running;
+
+#[cfg(not(test))]
+const SIZES: Sizes = Sizes::SERVER;
+/// A short test crosses the boundaries of pages.
+#[cfg(test)]
+const SIZES: Sizes = Sizes::SMALL;
 
 /// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
 /// Then it stops accepting and reading, commits and answers what it has read, and returns.
@@ -157,7 +164,7 @@ pub(crate) async fn run_watched(
     let mut opener = Running::start("opener", move || {
         let store = Embedded::open_with(&directory, opening)?;
         warn_if_open(&directory);
-        mend_after_loss(&store)?;
+        mend_after_loss(&store, SIZES)?;
         Ok(store)
     })?;
     let mut shutdown = pin!(shutdown);
@@ -181,7 +188,7 @@ async fn serve<S: Store>(
 ) -> Result<(), ServeError> {
     let (config, clock) = (&front.config, front.clock);
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
-    let ledger = Ledger::open(store.clone(), dedupe)?;
+    let ledger = Ledger::open(store.clone(), dedupe, SIZES)?;
     let (events, inbox) = mpsc::channel();
     // The thread that writes keeps the channel open, so the scheduler must be told to end.
     let _guard = AbandonGuard(events.clone());
@@ -189,7 +196,7 @@ async fn serve<S: Store>(
 
     let scheduler = Scheduler::new(
         store.clone(),
-        config.clone().into(),
+        Settings::from(config.clone()).with_sizes(SIZES),
         ledger.low_water(),
         clock.now(),
     )

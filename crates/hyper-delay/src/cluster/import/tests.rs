@@ -9,6 +9,7 @@ use crate::{
     protocol::{Compression, Headers},
     record::key,
     salvage,
+    sizes::Sizes,
     store::{
         Batch, Durability, Embedded, OpenOptions, Space, Store, fake::Fake, replicas::NodeDirectory,
     },
@@ -23,7 +24,7 @@ const TASKS: u64 = 500;
 
 /// Schedules tasks on many routes.
 fn fill(store: Arc<impl Store>) {
-    let mut ledger = Ledger::open(store, 1_000).unwrap();
+    let mut ledger = Ledger::open(store, 1_000, Sizes::SMALL).unwrap();
     for number in 0..TASKS {
         let order = Order {
             route: format!("route-{}", number % 30).into(),
@@ -163,7 +164,7 @@ fn contents_decide_the_beginning_of_the_journals() {
         let store = Arc::new(Fake::default());
         fill(store.clone());
         if more {
-            let mut ledger = Ledger::open(store.clone(), 1_000).unwrap();
+            let mut ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
             ledger.apply(&Op::Pause("route-0".into()), 6).unwrap();
             ledger.commit(Durability::Written, 6).unwrap();
         }

@@ -21,8 +21,15 @@ use crate::{
         snapshot::NotGiven,
     },
     scheduler::{InMemory, Settings},
+    sizes::Sizes,
     store::{Embedded, ReadStore, replicas::NodeDirectory},
 };
+
+#[cfg(not(test))]
+const SIZES: Sizes = Sizes::SERVER;
+/// A short test crosses the boundaries of pages.
+#[cfg(test)]
+const SIZES: Sizes = Sizes::SMALL;
 
 /// A shard of a running node.
 #[derive(Debug, Clone)]
@@ -175,7 +182,9 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
     let charter = config.charter;
     let directory = NodeDirectory::lock(&config.config.data_dir, charter.shards)?;
     let directory = directory.with_reserve(config.config.disk_reserve_mib << 20);
-    let settings = Settings::from(config.config.clone()).of_shard(charter.shards);
+    let settings = Settings::from(config.config.clone())
+        .with_sizes(SIZES)
+        .of_shard(charter.shards);
     let members = members::names(&config.members);
     let open = |id: ShardId| {
         let setup = Setup {

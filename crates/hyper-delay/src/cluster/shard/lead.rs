@@ -72,7 +72,12 @@ impl<S: Store> Shard<S> {
     fn leading(&self, fence: Fence, now: Now) -> Result<Leading<S>, StoreError> {
         let store = self.replica.store();
         let first = first_seq(self.setup.shard);
-        let ledger = Ledger::open_from(store.clone(), self.setup.dedupe_millis, first)?;
+        let ledger = Ledger::open_from(
+            store.clone(),
+            self.setup.dedupe_millis,
+            first,
+            self.setup.settings.sizes(),
+        )?;
         let standing = Standing {
             paused: ledger.paused().cloned().collect(),
             jobs: ledger
@@ -148,7 +153,9 @@ impl<S: Store> Shard<S> {
             false => next,
         };
         // A part at a time: other work is not delayed.
-        let counted = leading.forecast.count_on(&**self.replica.store());
+        let counted = leading
+            .forecast
+            .count_on(&**self.replica.store(), self.setup.settings.sizes());
         self.collect(now);
         if let Err(error) = counted {
             self.stop(error);

@@ -57,6 +57,17 @@ fn with_all_faults(part: usize) {
     }
 }
 
+#[test]
+fn what_is_reached() {
+    crate::sizes::counts::take();
+    with_all_faults(0);
+    eprintln!("ALL {:?}", crate::sizes::counts::take());
+    with_reads(0);
+    eprintln!("READS {:?}", crate::sizes::counts::take());
+    planned(0);
+    eprintln!("PLANNED {:?}", crate::sizes::counts::take());
+}
+
 fn planned(part: usize) {
     let (mut number, mut handed_over) = (0, 0);
     for seed in seeds(PLANNED_SEEDS, part) {

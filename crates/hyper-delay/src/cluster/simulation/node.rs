@@ -17,6 +17,8 @@ use crate::{
     },
     config::Config,
     record::key,
+    scheduler::Settings,
+    sizes::Sizes,
     store::{Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake},
 };
 
@@ -183,7 +185,7 @@ impl Node {
                 charter,
                 shard: ShardId(shard),
                 member: self.member.clone(),
-                settings: Arc::new(config).into(),
+                settings: Settings::from(Arc::new(config)).with_sizes(Sizes::SMALL),
                 metrics: Arc::default(),
                 dedupe_millis: DEDUPE_MILLIS,
                 lease: LEASE,

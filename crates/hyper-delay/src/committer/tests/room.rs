@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{ledger::Subject, protocol::Headers, store::Room};
+use crate::{ledger::Subject, protocol::Headers, sizes::Sizes, store::Room};
 
 fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
     let mut job = job(0);
@@ -86,7 +86,7 @@ fn without_room_schedules_are_refused_and_all_else_is_committed() {
 #[test]
 fn what_is_finished_is_acknowledged_again_on_a_full_disk() {
     let store = Arc::new(Fake::default());
-    let mut ledger = Ledger::open(store.clone(), 60_000).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 60_000, Sizes::SMALL).unwrap();
     let Op::Schedule(order) = schedule("done", b"1", false).op else {
         unreachable!("it is a schedule");
     };

@@ -18,6 +18,7 @@ use crate::{
     outbox::Outbox,
     protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter},
     scheduler::{Message, ReplyTo},
+    sizes::Sizes,
     store::{Durability, fake::Fake},
 };
 
@@ -37,7 +38,7 @@ impl World {
     /// Waiting, parked and dead tasks of two routes, `count` each.
     fn new(count: u64) -> Self {
         let store = Arc::new(Fake::default());
-        let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+        let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
         for number in 0..count * 6 {
             let route = ["a", "b"][(number % 2) as usize];
             let order = Order {

@@ -2,13 +2,14 @@ use super::*;
 use crate::{
     ledger::{Ledger, Op, Order},
     protocol::Compression,
+    sizes::Sizes,
     store::{Durability, fake::Fake},
 };
 
 #[test]
 fn routes_on_disk_beyond_a_page_are_announced() {
     let store = Arc::new(Fake::default());
-    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
     for (routes, more) in [(Stats::MAX_ROUTES, false), (Stats::MAX_ROUTES + 1, true)] {
         for number in 0..routes {
             let order = Order {

@@ -97,6 +97,7 @@ mod tests {
         cluster::{ShardId, first_seq, merged::Merged, shard_of},
         ledger::{Ledger, Op, Order},
         protocol::Compression,
+        sizes::Sizes,
         store::{Durability, fake::Fake},
     };
 
@@ -109,7 +110,7 @@ mod tests {
     /// `first`.
     fn store_of(routes: usize, id: &str, first: u64, has: impl Fn(&str) -> bool) -> Arc<Fake> {
         let store = Arc::new(Fake::default());
-        let mut ledger = Ledger::open_from(store.clone(), 0, first).unwrap();
+        let mut ledger = Ledger::open_from(store.clone(), 0, first, Sizes::SMALL).unwrap();
         let routes = (0..routes).map(|route| format!("{route:04}"));
         for route in routes.filter(|route| has(route)) {
             let order = Order {

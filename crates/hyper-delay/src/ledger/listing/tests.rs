@@ -2,6 +2,7 @@ use super::*;
 use crate::{
     ledger::{Ledger, Op, Order, Subject},
     protocol::Compression,
+    sizes::Sizes,
     store::{Durability, fake::Fake},
 };
 
@@ -40,7 +41,7 @@ fn dead(route: &str, id: u64, seq: u64, at: u64, reason: Option<&str>) -> Op {
 /// A store with these operations.
 fn view(ops: &[Op]) -> View<Fake> {
     let store = Arc::new(Fake::default());
-    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
     for op in ops {
         ledger.apply(op, 0).unwrap();
     }

@@ -4,11 +4,9 @@ use super::{Mending, draft};
 use crate::{
     ledger::{keep_lowest, scan::scan},
     record::{self, Name, key},
+    sizes::Size,
     store::{Durability, Space, Store, StoreError},
 };
-
-/// Maximum number of sequence numbers in memory.
-const WINDOW: usize = if cfg!(test) { 4 } else { 1 << 21 };
 
 impl<S: Store> Mending<'_, S> {
     /// Removes every content that no name refers to. Returns the sequence numbers that several
@@ -33,6 +31,7 @@ impl<S: Store> Mending<'_, S> {
     /// Returns the lowest sequence numbers of the names from `from` on, sorted, and the first one
     /// that is left out. `None` if that are all.
     fn numbers(&self, from: u64) -> Result<(Vec<u64>, Option<u64>), StoreError> {
+        let window = self.sizes.mend_numbers;
         let mut numbers: Vec<u64> = Vec::new();
         let mut end = None;
         scan(self.store, Space::Names, &[], |_, value| {
@@ -40,8 +39,9 @@ impl<S: Store> Mending<'_, S> {
             if seq >= from && end.is_none_or(|end| seq < end) {
                 numbers.push(seq);
             }
-            if numbers.len() > WINDOW + WINDOW / 4 {
-                end = Some(keep_lowest(&mut numbers, WINDOW, |seq| *seq));
+            if numbers.len() > window + window / 4 {
+                (self.sizes.reached)(Size::MendNumbers);
+                end = Some(keep_lowest(&mut numbers, window, |seq| *seq));
             }
             Ok(ControlFlow::Continue(()))
         })?;

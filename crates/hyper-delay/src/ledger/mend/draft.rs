@@ -1,23 +1,25 @@
 use std::{collections::HashMap, ops::ControlFlow};
 
-use crate::store::{Batch, Bytes, Durability, Space, Store, StoreError};
-
-/// Maximum number of rows that are read before their changes are committed.
-const PAGE: usize = if cfg!(test) { 3 } else { 4096 };
+use crate::{
+    sizes::{Size, Sizes},
+    store::{Batch, Bytes, Durability, Space, Store, StoreError},
+};
 
 /// A batch, and reads that see its writes.
 #[derive(Debug)]
 pub(super) struct Draft<'a, S> {
     store: &'a S,
+    sizes: Sizes,
     batch: Batch,
     /// The values that the batch changes.
     changes: [HashMap<Bytes, Option<Bytes>>; Space::ALL.len()],
 }
 
 impl<'a, S: Store> Draft<'a, S> {
-    pub(super) fn new(store: &'a S) -> Self {
+    pub(super) fn new(store: &'a S, sizes: Sizes) -> Self {
         Self {
             store,
+            sizes,
             batch: Batch::new(),
             changes: Default::default(),
         }
@@ -60,10 +62,7 @@ impl<'a, S: Store> Draft<'a, S> {
         let mut page = Vec::new();
         self.store.scan(space, from, &mut |key, value| {
             page.push((key.into(), value.into()));
-            match page.len() {
-                PAGE.. => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
+            self.go_on(page.len())
         })?;
         Ok(page)
     }
@@ -81,11 +80,17 @@ impl<'a, S: Store> Draft<'a, S> {
             if is_wanted(key)? {
                 keys.push(key.into());
             }
-            match keys.len() {
-                PAGE.. => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
+            self.go_on(keys.len())
         })
+    }
+
+    /// Whether more rows are read after so many.
+    fn go_on(&self, rows: usize) -> ControlFlow<()> {
+        if rows < self.sizes.mend_rows {
+            return ControlFlow::Continue(());
+        }
+        (self.sizes.reached)(Size::MendRows);
+        ControlFlow::Break(())
     }
 
     /// Commits the changes. A synced commit also syncs all before it.

@@ -22,6 +22,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     record::{self, Digest, Name, Task, key},
+    sizes::Sizes,
     store::{Bytes, Durability, Space, Store, StoreError},
 };
 use draft::Draft;
@@ -34,12 +35,12 @@ use super::dedupe_window::DedupeWindow;
 /// # Errors
 ///
 /// If the store cannot be read or written, or a newer server wrote it. The next call starts over.
-pub(crate) fn mend_after_loss(store: &impl Store) -> Result<(), StoreError> {
+pub(crate) fn mend_after_loss(store: &impl Store, sizes: Sizes) -> Result<(), StoreError> {
     if store.get(Space::Meta, key::MENDING)?.is_none() {
         return Ok(());
     }
     tracing::info!("the store lost commits: every task is checked");
-    let mut mending = Mending::new(store);
+    let mut mending = Mending::new(store, sizes);
     for space in [Space::Waiting, Space::Parked, Space::Dead] {
         mending.entries(space)?;
     }
@@ -54,6 +55,7 @@ pub(crate) fn mend_after_loss(store: &impl Store) -> Result<(), StoreError> {
 #[derive(Debug)]
 struct Mending<'a, S> {
     store: &'a S,
+    sizes: Sizes,
     draft: Draft<'a, S>,
     /// The number after the highest one that was read.
     next: u64,
@@ -76,10 +78,11 @@ enum Content {
 }
 
 impl<'a, S: Store> Mending<'a, S> {
-    fn new(store: &'a S) -> Self {
+    fn new(store: &'a S, sizes: Sizes) -> Self {
         Self {
             store,
-            draft: Draft::new(store),
+            sizes,
+            draft: Draft::new(store, sizes),
             next: 1,
             report: Report::default(),
         }

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     ledger::{Ledger, Op, Outcome, numbers::Numbers},
     record::{self, Place, key},
+    sizes::Sizes,
     store::{
         Batch, Bytes, Durability, ReadStore as _, Space, Store as _,
         fake::{Fake, Syncs},
@@ -61,7 +62,7 @@ pub(super) fn mended(rows_before: &Rows) -> (Arc<Fake>, Tasks) {
 
 fn open(store: Fake) -> Arc<Fake> {
     let store = Arc::new(store);
-    drop(Ledger::open(store.clone(), KEEP).unwrap());
+    drop(Ledger::open(store.clone(), KEEP, Sizes::SMALL).unwrap());
     let mark = store.get(Space::Meta, key::MENDING).unwrap();
     assert_eq!(mark, None);
     store
@@ -123,7 +124,7 @@ fn finish_a(world: &World) -> Op {
 fn new_tasks_get_numbers_above_all_that_exist() {
     let (store, tasks) = mended(&rows_after(&[a, b], |space| space == Space::Meta));
     assert_eq!(tasks.len(), 2);
-    let mut ledger = Ledger::open(store.clone(), KEEP).unwrap();
+    let mut ledger = Ledger::open(store.clone(), KEEP, Sizes::SMALL).unwrap();
     let outcome = ledger.apply(&schedule("r", "c", 20_000, b"of c", false), 10_000);
     assert!(matches!(
         outcome.unwrap(),
@@ -231,7 +232,7 @@ fn finished_task_is_not_scheduled_again() {
     for rows in [rows_with_old(&ops, 1, &[Space::Names]), stale] {
         let (store, tasks) = mended(&rows);
         assert!(tasks.is_empty());
-        let mut ledger = Ledger::open(store, KEEP).unwrap();
+        let mut ledger = Ledger::open(store, KEEP, Sizes::SMALL).unwrap();
         ledger.forget_expired(10_000).unwrap();
         let again = schedule("r", "a", 20_000, b"of a", false);
         assert_eq!(ledger.apply(&again, 10_000).unwrap(), Outcome::Same);

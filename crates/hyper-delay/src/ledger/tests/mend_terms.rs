@@ -8,6 +8,7 @@ use super::{
 use crate::{
     ledger::{Ledger, Op, Outcome, Subject},
     record::{self, Expiring, Place, key},
+    sizes::Sizes,
     store::{Batch, Durability, Space, Store as _},
 };
 
@@ -146,7 +147,7 @@ fn stray_row_of_the_index_is_removed_when_its_time_comes() {
     let row = record::encode(&Expiring { route, id });
     batch.put(Space::Meta, key::expiry(40_000, 9), row);
     world.store.commit(batch, Durability::Synced).unwrap();
-    let mut ledger = Ledger::open(world.store.clone(), 0).unwrap();
+    let mut ledger = Ledger::open(world.store.clone(), 0, Sizes::SMALL).unwrap();
     let subject = Subject {
         route: route.into(),
         id: id.into(),

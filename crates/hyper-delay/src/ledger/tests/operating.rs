@@ -7,6 +7,7 @@ use crate::{
     ledger::{Actor, Advance, Audited, Bulk, Ledger, Op, Outcome, Sweep, SweepAct, View},
     protocol::Filter,
     record::{Act, AuditLine, Job, Place, Progress},
+    sizes::Sizes,
     store::{Durability, fake::Fake},
 };
 
@@ -106,7 +107,7 @@ fn tasks_of_a_bulk_operation_are_counted_in_the_batch_that_changes_them() {
         (stored.changed, stored.state, stored.ended_at),
         (3, Progress::Done, 9)
     );
-    let reopened = Ledger::open(world.store.clone(), 0).unwrap();
+    let reopened = Ledger::open(world.store.clone(), 0, Sizes::SMALL).unwrap();
     assert_eq!(reopened.running_jobs().count(), 0);
     let acts: Vec<_> = lines(&world.store)
         .iter()
@@ -137,7 +138,7 @@ fn only_the_last_ended_bulk_operations_are_kept() {
 fn pauses_are_on_disk_until_they_end() {
     let mut world = World::new();
     let paused = |world: &World| -> Vec<String> {
-        let ledger = Ledger::open(world.store.clone(), 0).unwrap();
+        let ledger = Ledger::open(world.store.clone(), 0, Sizes::SMALL).unwrap();
         ledger.paused().map(|route| route.to_string()).collect()
     };
     for (op, changed) in [

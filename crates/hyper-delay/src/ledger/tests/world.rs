@@ -9,6 +9,7 @@ use super::{
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, PendingLimits, Subject},
     protocol::{Compression, Headers, Terms},
+    sizes::Sizes,
     store::{Batch, Durability, Store as _, fake::Fake},
 };
 
@@ -34,7 +35,7 @@ impl World {
     fn over(store: Fake, model: Model, now: u64) -> Self {
         let store = Arc::new(store);
         Self {
-            ledger: Ledger::open(store.clone(), KEEP).unwrap(),
+            ledger: Ledger::open(store.clone(), KEEP, Sizes::SMALL).unwrap(),
             store,
             taken: VecDeque::new(),
             is_batch_empty: true,

@@ -3,6 +3,7 @@ use crate::metrics::ShardGauges;
 use crate::{
     ledger::{Ledger, Op, Order, Position, Subject},
     protocol::Compression,
+    sizes::Sizes,
     store::{Durability, fake::Fake},
 };
 
@@ -34,7 +35,7 @@ fn order(route: &str, id: &str, at: u64) -> Order {
 /// A store with these tasks, numbered in this order.
 fn store(orders: impl IntoIterator<Item = Order>, parked: &[(&str, &str, u64)]) -> Arc<Fake> {
     let store = Arc::new(Fake::default());
-    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
     for order in orders {
         ledger.apply(&Op::Schedule(order), NOW).unwrap();
     }
@@ -151,7 +152,7 @@ fn paused_routes_are_not_overdue() {
 #[test]
 fn paused_routes_of_a_shard_that_another_node_leads_are_read_from_the_disk() {
     let store = Arc::new(Fake::default());
-    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
     ledger
         .apply(&Op::Schedule(order("a", "1", 20_000)), NOW)
         .unwrap();

@@ -6,6 +6,7 @@ use super::stopped_store::{Directory, Tasks, assert_consistent};
 use crate::{
     ledger::Ledger,
     record::{self, Name, key},
+    sizes::Sizes,
     store::{Embedded, OpenOptions, ReadStore as _, Space},
 };
 
@@ -16,7 +17,7 @@ fn accept(directory: &Directory) -> Tasks {
         ..OpenOptions::default()
     };
     let store = Arc::new(Embedded::open_with(directory.path(), options).unwrap());
-    drop(Ledger::open(store.clone(), 1_000).unwrap());
+    drop(Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap());
     drop(store);
     let tasks = directory.export();
     assert_eq!(index(directory), expiring(directory));

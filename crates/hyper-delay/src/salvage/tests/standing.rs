@@ -8,6 +8,7 @@ use crate::{
     protocol::Filter,
     record::{Act, key},
     salvage::repair,
+    sizes::Sizes,
     store::{Batch, Durability, Embedded, Space, Store as _},
 };
 
@@ -15,7 +16,7 @@ use crate::{
 fn directory() -> Directory {
     let directory = Directory::new(true);
     let store = Arc::new(Embedded::open(directory.path()).unwrap());
-    let mut ledger = Ledger::open(store.clone(), 1_000).unwrap();
+    let mut ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
     let purge = Bulk {
         act: Act::Purge,
         route: "north".into(),
@@ -42,7 +43,7 @@ fn a_repair_keeps_pauses_and_the_audit_and_ends_bulk_operations() {
     let to = new.path().join("repaired");
     repair(directory.path(), &to).unwrap();
     let store = Arc::new(Embedded::open(&to).unwrap());
-    let ledger = Ledger::open(store.clone(), 1_000).unwrap();
+    let ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
     let paused: Vec<_> = ledger.paused().map(|route| route.to_string()).collect();
     assert_eq!(paused, ["north"]);
     assert_eq!(ledger.running_jobs().count(), 0);

@@ -15,6 +15,7 @@ use crate::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::{Compression, Headers, Terms},
     salvage::{export, repair, repair::Repaired, verify},
+    sizes::Sizes,
     store::{Durability, Embedded, ReadStore as _, Space, Store as _},
 };
 
@@ -122,7 +123,7 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
 /// Schedules a task in a store and returns its sequence number.
 pub(super) fn schedule(directory: &Path, id: &str, payload: &[u8]) -> u64 {
     let store = Arc::new(Embedded::open(directory).unwrap());
-    let mut ledger = Ledger::open(store, 1_000).unwrap();
+    let mut ledger = Ledger::open(store, 1_000, Sizes::SMALL).unwrap();
     let order = Order {
         route: "north".into(),
         id: id.into(),
@@ -148,7 +149,7 @@ impl Directory {
     pub(super) fn new(is_all_in_tables: bool) -> Self {
         let directory = in_memory();
         let store = Arc::new(Embedded::open(directory.path()).unwrap());
-        let mut ledger = Ledger::open(store.clone(), 1_000).unwrap();
+        let mut ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
         write(&mut ledger, "one");
         store.flush_all();
         write(&mut ledger, "two");
@@ -163,10 +164,16 @@ impl Directory {
     pub(super) fn with_payload(payload: &[u8]) -> Self {
         let directory = in_memory();
         let open = || Arc::new(Embedded::open(directory.path()).unwrap());
-        write(&mut Ledger::open(open(), 1_000).unwrap(), "one");
+        write(
+            &mut Ledger::open(open(), 1_000, Sizes::SMALL).unwrap(),
+            "one",
+        );
         schedule(directory.path(), "payload", payload);
         let store = open();
-        write(&mut Ledger::open(store.clone(), 1_000).unwrap(), "two");
+        write(
+            &mut Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap(),
+            "two",
+        );
         store.flush_all();
         drop(store);
         Self(directory)

@@ -3,6 +3,7 @@ use std::{collections::VecDeque, mem, sync::Arc};
 use super::super::{Committed, Job, Running, Standing, Token};
 use crate::{
     ledger::{Ledger, Op, Outcome},
+    sizes::Sizes,
     store::{Durability, fake::Fake},
 };
 
@@ -21,7 +22,7 @@ pub(super) struct Committer {
 impl Committer {
     pub(super) fn open(store: Arc<Fake>) -> Self {
         Self {
-            ledger: Ledger::open(store, 300_000).unwrap(),
+            ledger: Ledger::open(store, 300_000, Sizes::SMALL).unwrap(),
             jobs: Vec::new(),
             told: Vec::new(),
             cancelled: VecDeque::new(),

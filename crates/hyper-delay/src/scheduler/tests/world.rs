@@ -22,6 +22,7 @@ use crate::{
     ledger::{Op, Sweep, SweepAct},
     protocol::{Mode, Reply, Request},
     record::{self, Place, Task},
+    sizes::Sizes,
     store::{ReadStore as _, Space, fake::Fake},
 };
 
@@ -82,7 +83,7 @@ impl World {
         window_tasks: usize,
         ready: usize,
     ) -> Self {
-        let mut settings = Settings::from(Arc::new(config));
+        let mut settings = Settings::from(Arc::new(config)).with_sizes(Sizes::SMALL);
         settings.window_millis = window_millis;
         settings.window_tasks = window_tasks;
         settings.ready = ready;

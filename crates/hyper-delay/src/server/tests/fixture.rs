@@ -16,6 +16,7 @@ use crate::{
     ledger::{Op, Order, Outcome},
     protocol::Compression,
     salvage,
+    sizes::Sizes,
     store::ReadStore as _,
 };
 
@@ -175,7 +176,7 @@ fn finished_names_of_the_release_are_remembered() {
     let place = tempfile::tempdir().unwrap();
     copy(&folder().join("data"), place.path());
     let store = Arc::new(Embedded::open_with(place.path(), OpenOptions::default()).unwrap());
-    let mut ledger = Ledger::open(store, DEDUPE_SECONDS * 1000).unwrap();
+    let mut ledger = Ledger::open(store, DEDUPE_SECONDS * 1000, Sizes::SMALL).unwrap();
     let mut schedule = |route: &str, half: u32, now: u64| {
         let order = Order {
             route: route.into(),

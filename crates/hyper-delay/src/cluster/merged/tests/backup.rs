@@ -8,6 +8,7 @@ use crate::{
     ledger::{Ledger, Op, Order, Outcome, View},
     protocol::{Compression, Headers},
     record::{self, Done, key},
+    sizes::Sizes,
     store::{Durability, Embedded, OpenOptions, ReadStore, Space, SpaceRow},
 };
 
@@ -87,7 +88,7 @@ fn a_server_without_a_cluster_restores_the_backup_of_all_shards() {
             rows.into_iter().filter(|row| !is_job(row)).collect()
         };
         assert!(rest(rows(&*restored)) == rest(rows(&*merged)));
-        let mut ledger = Ledger::open(restored.clone(), 1_000).unwrap();
+        let mut ledger = Ledger::open(restored.clone(), 1_000, Sizes::SMALL).unwrap();
         let outcome = ledger.apply(&schedule("r", "new"), 50_001).unwrap();
         let Outcome::Scheduled { seq, .. } = outcome else {
             panic!("{outcome:?}");
@@ -130,7 +131,8 @@ fn finished_names_are_kept_as_long_after_a_restore() {
         names.retain(|(until, _)| *until > side.now());
         names.sort_unstable();
         let directory = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::open(restored(&side, directory.path()), 1_000).unwrap();
+        let mut ledger =
+            Ledger::open(restored(&side, directory.path()), 1_000, Sizes::SMALL).unwrap();
         for (until, key) in names {
             let now = until - 1;
             // This clears a generation whose names have expired.

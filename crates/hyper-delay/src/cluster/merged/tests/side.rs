@@ -14,6 +14,7 @@ use crate::{
     },
     protocol::{Compression, Filter, Headers, Terms},
     record::{Act, Progress},
+    sizes::Sizes,
     store::{Durability, Space, fake::Fake},
 };
 
@@ -91,7 +92,7 @@ impl Side {
         let stores: Vec<Arc<Fake>> = (0..shards).map(|_| Arc::default()).collect();
         let ledgers = stores.iter().zip(0..).map(|(store, shard)| {
             let first = first_seq(ShardId(shard));
-            Ledger::open_from(store.clone(), 1_000, first).unwrap()
+            Ledger::open_from(store.clone(), 1_000, first, Sizes::SMALL).unwrap()
         });
         Self {
             ledgers: ledgers.collect(),
@@ -143,7 +144,7 @@ impl Side {
         let imported = split(&*single.stores[0], &mut targets, charter).unwrap();
         let ledgers = stores.iter().zip(0..).map(|(store, shard)| {
             let first = first_seq(ShardId(shard));
-            Ledger::open_from(store.clone(), 1_000, first).unwrap()
+            Ledger::open_from(store.clone(), 1_000, first, Sizes::SMALL).unwrap()
         });
         let jobs = single.jobs.iter();
         Self {

@@ -6,6 +6,7 @@ use super::tool::{Closed, batch, found, in_memory};
 use crate::{
     ledger::Ledger,
     record,
+    sizes::Sizes,
     store::{
         Batch, Durability, Embedded, Space, Store,
         embedded::{budget::Budget, create_spaces, open_spaces},
@@ -58,7 +59,7 @@ fn value_of_a_newer_version_is_refused() {
     store.commit(batch, Durability::Synced).unwrap();
     drop(store);
     let store = Embedded::open(directory.path()).unwrap();
-    let error = Ledger::open(Arc::new(store), 0).unwrap_err();
+    let error = Ledger::open(Arc::new(store), 0, Sizes::SMALL).unwrap_err();
     let wanted = "its version is 3, and this server reads 2; a newer server wrote it: start that";
     assert!(error.to_string().contains(wanted), "{error}");
     assert!(!error.is_damage(), "{error}");
