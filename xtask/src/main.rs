@@ -1,11 +1,15 @@
 //! The checks of the workspace. `cargo xtask` lists them; `cargo xtask lint docs` runs two of them.
 
 mod checks;
+#[cfg(test)]
+mod circles;
 mod clients;
 mod examples;
 mod features;
 mod fuzz;
 mod lane;
+#[cfg(test)]
+mod log_targets;
 #[cfg(test)]
 mod manifests;
 mod msrv;
@@ -18,6 +22,8 @@ mod report;
 #[cfg(test)]
 mod scripts;
 mod server;
+#[cfg(test)]
+mod sources;
 mod step;
 mod targets;
 mod tools;

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use tokio::sync::Mutex;
-use tonic::metadata::{Ascii, MetadataValue};
 
-use crate::{Error, transport::Transport};
-
-pub(crate) type Token = MetadataValue<Ascii>;
+use crate::{
+    Error,
+    transport::{Token, Transport},
+};
 
 /// A user of etcd. It is the request that authenticates it, too.
 #[derive(Clone, PartialEq, Eq, prost::Message)]

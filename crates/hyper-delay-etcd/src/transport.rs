@@ -6,12 +6,15 @@ use tokio_stream::Stream;
 use tonic::{
     Request, Status, Streaming,
     client::Grpc,
-    metadata::MetadataValue,
+    metadata::{Ascii, MetadataValue},
     transport::{Channel, Endpoint},
 };
 use tonic_prost::ProstCodec;
 
-use crate::{Error, auth::Token};
+use crate::Error;
+
+/// What a call of a user is made with.
+pub(crate) type Token = MetadataValue<Ascii>;
 
 /// A connection, which is made with the first call, and made anew with the first one after it is
 /// lost. Clones share it.

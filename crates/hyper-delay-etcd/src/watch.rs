@@ -5,7 +5,10 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use crate::{Error, KeyValue, Keys, auth::Token, transport::Transport};
+use crate::{
+    Error, KeyValue, Keys,
+    transport::{Token, Transport},
+};
 
 /// What happened to a key.
 #[derive(Debug, Clone, PartialEq, Eq)]

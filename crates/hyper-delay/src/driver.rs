@@ -1,6 +1,7 @@
 //! The scheduler's thread: passes events and the time to the scheduler and carries out its effects.
 
 use std::{
+    fmt,
     sync::{
         Arc,
         mpsc::{Receiver, Sender},
@@ -12,10 +13,11 @@ use tokio::sync::oneshot;
 
 use crate::{
     clock::{Clock, Now},
-    outbox::{Outbox, Outboxes},
+    metrics::InMemory,
+    outbox::{Outbox, Outboxes, Report, Reports},
     progress::Progress,
     protocol::Refusal,
-    scheduler::{ConsumerId, Effects, InMemory, Input, Job, Next, Scheduler},
+    scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
     store::{Store, StoreError},
 };
 
@@ -51,9 +53,6 @@ pub(crate) enum Event {
         expect(dead_code, reason = "a single node has no replicas")
     )]
     Damaged(u64, StoreError),
-    /// News of the cluster.
-    #[cfg(any(feature = "cluster", test))]
-    Cluster(crate::cluster::serve::News),
     /// No connection reads any more. The thread ends once all requests are on disk and answered.
     Drain,
     /// The store has failed.
@@ -62,6 +61,66 @@ pub(crate) enum Event {
     CommitterEnded,
     /// The future of the server is gone: the thread ends at once.
     Abandoned,
+}
+
+/// The way of events to the thread that serves connections: that of the scheduler, or in a cluster
+/// that of the forwarder. They arrive in the order in which they were sent.
+#[derive(Clone)]
+pub(crate) struct Events {
+    send: Arc<dyn Fn(Event) -> bool + Send + Sync>,
+    reports: Reports,
+}
+
+/// The thread that events are sent to has ended.
+#[derive(Debug)]
+pub(crate) struct Ended;
+
+impl Events {
+    /// Sends each event as a message on a channel.
+    pub(crate) fn new<M: Send + 'static>(channel: Sender<M>, message: fn(Event) -> M) -> Self {
+        let of_outboxes = channel.clone();
+        Self {
+            send: Arc::new(move |event| channel.send(message(event)).is_ok()),
+            reports: Reports::new(move |report| {
+                let _ = of_outboxes.send(message(Event::from(report)));
+            }),
+        }
+    }
+
+    /// Sends an event.
+    ///
+    /// # Errors
+    ///
+    /// If the thread has ended.
+    pub(crate) fn send(&self, event: Event) -> Result<(), Ended> {
+        (self.send)(event).then_some(()).ok_or(Ended)
+    }
+
+    /// Returns the same way for what outboxes report.
+    pub(crate) fn reports(&self) -> Reports {
+        self.reports.clone()
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}
+
+impl From<Sender<Event>> for Events {
+    fn from(channel: Sender<Event>) -> Self {
+        Self::new(channel, |event| event)
+    }
+}
+
+impl From<Report> for Event {
+    fn from(report: Report) -> Self {
+        match report {
+            Report::Input(input) => Self::Input(input),
+            Report::Damaged(seq, error) => Self::Damaged(seq, error),
+        }
+    }
 }
 
 /// The scheduler with its channels, its clock and the outboxes of its connections.
@@ -146,7 +205,7 @@ impl<S: Store> Driver<S> {
                     Event::Drain => draining = true,
                     Event::Damaged(..) => debug_assert!(false, "a single node has no replicas"),
                     #[cfg(any(feature = "cluster", test))]
-                    Event::Fresh(..) | Event::Cluster(_) => {
+                    Event::Fresh(..) => {
                         debug_assert!(false, "this is for a node of a cluster");
                     }
                     Event::CommitterEnded | Event::Abandoned => return Ok(()),

@@ -1,11 +1,9 @@
 //! Whether what is read contains everything that was acknowledged before.
 
 use std::sync::Arc;
-#[cfg(any(feature = "cluster", test))]
-use std::sync::mpsc::Sender;
 
 #[cfg(any(feature = "cluster", test))]
-use crate::driver::Event;
+use crate::driver::{Event, Events};
 use crate::protocol::Refusal;
 
 /// Waits until the store may be read.
@@ -16,13 +14,13 @@ use crate::protocol::Refusal;
 pub(crate) struct Freshness {
     /// Leads to the forwarder. `None`: the store is always fresh.
     #[cfg(any(feature = "cluster", test))]
-    forwarder: Option<Sender<Event>>,
+    forwarder: Option<Events>,
 }
 
 impl Freshness {
     /// That of replicas, which the thread behind `events` knows.
     #[cfg(any(feature = "cluster", test))]
-    pub(crate) const fn of_replicas(events: Sender<Event>) -> Self {
+    pub(crate) const fn of_replicas(events: Events) -> Self {
         Self {
             forwarder: Some(events),
         }

@@ -5,10 +5,11 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     StoreError,
+    fjall_store::{Embedded, OpenOptions},
     ledger::{Ledger, Op, Order},
     protocol::{Compression, Headers, Line},
     sizes::Sizes,
-    store::{Durability, Embedded, OpenOptions},
+    store::Durability,
 };
 
 /// The load generator of `hyper-delay bench`.

@@ -31,6 +31,7 @@ mod committer;
 mod connection;
 mod descriptors;
 mod driver;
+mod fjall_store;
 mod forecast;
 mod freshness;
 mod http;
@@ -40,10 +41,16 @@ mod log_limit;
 mod log_loss;
 mod metrics;
 mod outbox;
+mod own_route;
 mod progress;
 mod record;
 mod reload;
 mod scheduler;
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "only the commands make them")
+)]
+mod secret;
 mod server;
 mod shares;
 mod sizes;

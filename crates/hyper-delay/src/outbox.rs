@@ -2,11 +2,10 @@ mod all;
 
 use std::{
     collections::VecDeque,
-    mem,
+    fmt, mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::Sender,
     },
 };
 
@@ -17,10 +16,38 @@ pub(crate) use all::Outboxes;
 
 use crate::{
     clock::Clock,
-    driver::Event,
     scheduler::{ConsumerId, CopyOf, Input, Message},
     store::StoreError,
 };
+
+/// What an outbox reports to the thread that fills it.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// What has become of a copy.
+    Input(Input),
+    /// The content of this revision cannot be read from the replica of this node.
+    Damaged(u64, StoreError),
+}
+
+/// The way of reports to the thread that fills the outboxes.
+#[derive(Clone)]
+pub(crate) struct Reports(Arc<dyn Fn(Report) + Send + Sync>);
+
+impl Reports {
+    pub(crate) fn new(send: impl Fn(Report) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(send))
+    }
+
+    fn send(&self, report: Report) {
+        (self.0)(report);
+    }
+}
+
+impl fmt::Debug for Reports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reports").finish_non_exhaustive()
+    }
+}
 
 /// The messages to one connection, and the room for its requests under way.
 ///
@@ -31,7 +58,7 @@ use crate::{
 pub(crate) struct Outbox {
     /// The connection whose messages these are.
     id: ConsumerId,
-    events: Sender<Event>,
+    reports: Reports,
     queue: Mutex<Queue>,
     /// What the writer has taken from the queue, and has not encoded. The writer holds it while it
     /// encodes; who fills the queue never waits for it.
@@ -65,16 +92,11 @@ const LONG: usize = 1024;
 const PAGE: usize = 4096;
 
 impl Outbox {
-    pub(crate) fn new(
-        id: ConsumerId,
-        events: Sender<Event>,
-        capacity: usize,
-        clock: Clock,
-    ) -> Self {
+    pub(crate) fn new(id: ConsumerId, reports: Reports, capacity: usize, clock: Clock) -> Self {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         Self {
             id,
-            events,
+            reports,
             queue: Mutex::default(),
             batch: Mutex::default(),
             unwritten: Mutex::default(),
@@ -266,12 +288,12 @@ impl Outbox {
 
     /// The content of a revision cannot be read from the replica of this node.
     pub(crate) fn damaged(&self, seq: u64, error: StoreError) {
-        let _ = self.events.send(Event::Damaged(seq, error));
+        self.reports.send(Report::Damaged(seq, error));
     }
 
     /// Tells the scheduler what has become of a copy.
     pub(crate) fn report(&self, input: Input) {
-        let _ = self.events.send(Event::Input(input));
+        self.reports.send(Report::Input(input));
     }
 
     /// Returns which copy of a task this connection has.

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Grant, Right, Routes, Secret, grant::Proof, secret::Hash};
+use super::{Grant, Right, Routes, grant::Proof};
+use crate::secret::{Hash, Secret};
 
 /// A token in the file, or the name of a certificate.
 #[derive(Debug, Clone, Serialize, Deserialize)]

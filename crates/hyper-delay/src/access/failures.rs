@@ -5,7 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Grant, Secret, Tokens};
+use super::{Grant, Tokens};
+use crate::secret::Secret;
 
 /// The wait after the first failure; it doubles with each further one.
 const FIRST: Duration = Duration::from_millis(100);

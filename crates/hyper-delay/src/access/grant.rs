@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Routes, secret::Hash};
+use super::Routes;
+use crate::secret::Hash;
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

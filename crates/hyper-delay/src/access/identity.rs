@@ -108,8 +108,9 @@ impl Identity {
 mod tests {
     use super::*;
     use crate::{
-        access::{Entry, Right, Secret},
+        access::{Entry, Right},
         protocol::parse,
+        secret::Secret,
     };
 
     fn entry(name: &str, rights: &[Right], routes: &[&str]) -> (Entry, Secret) {

@@ -26,13 +26,9 @@ mod permits;
 )]
 mod replace;
 mod routes;
-#[cfg_attr(
-    not(feature = "cli"),
-    allow(dead_code, reason = "only the commands write it")
-)]
-mod secret;
 mod tokens;
 
+pub use crate::secret::Secret;
 #[cfg(any(feature = "cli", test))]
 pub(crate) use entry::Entry;
 pub(crate) use failures::{Failures, network};
@@ -45,6 +41,5 @@ pub(crate) use owner::foreign_owner;
 pub(crate) use permits::Denial;
 pub use routes::Routes;
 pub(crate) use routes::check_key;
-pub use secret::Secret;
 pub(crate) use tokens::TokenStamp;
 pub use tokens::Tokens;

@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use super::{Grant, Right};
 use crate::{
+    own_route::PREFIX as OWN_ROUTES,
     protocol::{Request, Schedule},
-    scheduler::OWN_ROUTES,
 };
 
 /// Why a request is refused.

@@ -6,8 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::store::data_directory::sync;
-
 /// Replaces the contents of a file: readers see the old ones or the new ones. A link is followed,
 /// and the file keeps its owner, group and mode. Only its owner can use a file that did not exist.
 ///
@@ -36,7 +34,7 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
         return written;
     }
     // Without this a power failure can bring back what a revocation has removed.
-    let synced = fs::canonicalize(&path).and_then(|path| path.parent().map_or(Ok(()), sync));
+    let synced = fs::canonicalize(&path).and_then(|path| sync_folder(&path));
     synced.map_err(|error| {
         let message = format!(
             "it is replaced, but its folder cannot be synced ({error}): after a power failure the old \
@@ -44,6 +42,14 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
         );
         io::Error::new(error.kind(), message)
     })
+}
+
+/// Syncs the name of a file to the disk, on systems that need it.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
 }
 
 /// Opens the file that is locked while another one is read and replaced. It is beside the target of

@@ -3,11 +3,12 @@ use std::{borrow::Cow, collections::HashMap, path::Path, sync::Arc};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
-    Grant, Secret, TokenFileError,
+    Grant, TokenFileError,
     entry::Entry,
     file::{self, TokenFile},
     grant::Proof,
 };
+use crate::secret::Secret;
 
 /// The tokens of a server, and the certificates that have rights. Clones share them.
 #[derive(Debug, Clone, Default)]

@@ -3,10 +3,11 @@ use std::{path::Path, sync::Arc};
 use super::{BackupError, new_store::NewStore};
 use crate::{
     clock::Clock,
+    fjall_store::Embedded,
     ledger::{Ledger, Op, Order, Outcome},
     protocol::Schedule,
     sizes::Sizes,
-    store::{Durability, Embedded, Store as _, StoreError},
+    store::{Durability, Store as _, StoreError},
 };
 
 /// Tasks of a batch.

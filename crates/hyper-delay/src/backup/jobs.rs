@@ -34,11 +34,12 @@ mod tests {
         *,
     };
     use crate::{
+        fjall_store::{Embedded, OpenOptions},
         ledger::{Actor, Advance, Bulk, Ledger, Op, Outcome, View},
         protocol::Filter,
         record::Act,
         sizes::Sizes,
-        store::{Durability, Embedded, OpenOptions, ReadStore as _, fake::Fake},
+        store::{Durability, ReadStore as _, fake::Fake},
     };
 
     fn begin(ledger: &mut Ledger<Fake>) -> u64 {

@@ -5,10 +5,13 @@ use std::{
 };
 
 use super::BackupError;
-use crate::store::{
-    self, Embedded, OpenOptions, StoreError,
-    commits::CommitFile,
-    data_directory::{self, DataDirectory},
+use crate::{
+    fjall_store::{
+        self, Embedded, OpenOptions,
+        commits::CommitFile,
+        data_directory::{self, DataDirectory},
+    },
+    store::StoreError,
 };
 
 /// A store that is being made in a data directory without one. Until [`finish`](Self::finish) it is
@@ -35,7 +38,7 @@ impl NewStore {
                 false => BackupError::NotEmpty { name, found },
             });
         }
-        let data = store::lock(directory)?;
+        let data = fjall_store::lock(directory)?;
         let made = match is_left {
             true => clear(&folder),
             false => fs::create_dir(&folder),

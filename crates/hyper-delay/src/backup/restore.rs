@@ -7,7 +7,10 @@ use super::{
     new_store::NewStore,
     reader::Reader,
 };
-use crate::store::{Batch, Durability, Embedded, Space, Store as _, StoreError};
+use crate::{
+    fjall_store::Embedded,
+    store::{Batch, Durability, Space, Store as _, StoreError},
+};
 
 /// Bytes of a batch.
 const BATCH: usize = 1 << 20;

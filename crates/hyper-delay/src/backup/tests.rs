@@ -10,13 +10,11 @@ use super::{
     restore,
 };
 use crate::{
+    fjall_store::{Embedded, OpenOptions, data_directory::RESTORING},
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::{Compression, Headers, Terms},
     sizes::Sizes,
-    store::{
-        Durability, Embedded, OpenOptions, ReadStore as _, Space, SpaceRow, Store,
-        data_directory::RESTORING, fake::Fake,
-    },
+    store::{Durability, ReadStore as _, Space, SpaceRow, Store, fake::Fake},
 };
 
 const NOW: u64 = 1_000_000_000_000;

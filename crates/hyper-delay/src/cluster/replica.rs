@@ -4,8 +4,6 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(test)]
-use super::simulation::{Planted, is_planted};
 use super::{
     Charter, ShardId,
     entry::{self, BadEntry, Change, Encoded, Hash, Header},
@@ -263,14 +261,6 @@ impl<S: Store> Replica<S> {
     ///
     /// If it is not, does not belong to what the store contains, or the store fails.
     pub(crate) fn apply(&mut self, seq: u64, bytes: &[u8], room: Room) -> Result<(), NotApplied> {
-        #[cfg(test)]
-        if is_planted(Planted::AppliesInAnyOrder) {
-            let (header, change) = entry::decode(bytes).expect("it is whole");
-            let applied = self
-                .applied
-                .after(seq, header.now, entry::hash(bytes), bytes.len());
-            return Ok(self.commit(applied, change)?);
-        }
         let (applied, change) = self.applied.follow(seq, bytes)?;
         let wanted = Wanted::of(&change);
         if !wanted.fits(room) {
@@ -294,10 +284,6 @@ impl<S: Store> Replica<S> {
         let [(seq, first), rest @ ..] = entries else {
             return Ok(0);
         };
-        #[cfg(test)]
-        if is_planted(Planted::AppliesInAnyOrder) {
-            return self.apply(*seq, first, room).map(|()| 1);
-        }
         let (mut applied, change) = self.applied.follow(*seq, first)?;
         let mut wanted = Wanted::of(&change);
         let Change::Writes(mut batch) = change else {
@@ -342,6 +328,15 @@ impl<S: Store> Replica<S> {
         self.commit(applied, change)
     }
 
+    /// Applies an entry, whether it is the next one or not.
+    #[cfg(test)]
+    pub(super) fn apply_unchecked(&mut self, seq: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let (header, change) = entry::decode(bytes).expect("it is whole");
+        let hash = entry::hash(bytes);
+        let applied = self.applied.after(seq, header.now, hash, bytes.len());
+        self.commit(applied, change)
+    }
+
     fn commit(&mut self, applied: Applied, change: Change) -> Result<(), StoreError> {
         let mut batch = match change {
             Change::Writes(batch) => batch,
@@ -383,12 +378,6 @@ impl<S: Store> Persisting<S> {
     ///
     /// If the disk fails.
     pub(crate) fn run(self) -> Result<u64, StoreError> {
-        #[cfg(test)]
-        if is_planted(Planted::NotesBeforeSync) {
-            let mut note = Batch::new();
-            note.put(Space::Meta, key::SYNCED, record::encode(&self.applied));
-            self.store.commit(note, Durability::Written)?;
-        }
         self.store.sync()?;
         let mut note = Batch::new();
         note.put(Space::Meta, key::SYNCED, record::encode(&self.applied));

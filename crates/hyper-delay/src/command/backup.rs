@@ -14,7 +14,7 @@ use super::{
     Failure,
     remote::{Remote, print, report},
 };
-use crate::{backup, store::data_directory::sync_with_parents};
+use crate::{backup, fjall_store::data_directory::sync_with_parents};
 
 /// Back up a running server.
 ///

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     ledger::{Listing, Position, Row, View},
+    own_route::OwnRoute,
     protocol::{Code, DeadTask, Filter, Refusal, Reply},
     record::{Name, Place, key},
-    scheduler::OwnRoute,
     store::{ReadStore, Space, StoreError},
 };
 

@@ -9,7 +9,6 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
-        mpsc::Sender,
     },
     time::Duration,
 };
@@ -22,7 +21,7 @@ use tokio::{
 use super::{Shared, Slot, authentication::Authentication, requests::Requests};
 use crate::{
     access::Grant,
-    driver::Event,
+    driver::{Event, Events},
     outbox::Outbox,
     protocol::{Line, Reply},
     scheduler::{ConsumerId, Message},
@@ -115,7 +114,7 @@ async fn answer<S: ReadStore>(
 ) -> Option<Reply> {
     let outbox = Arc::new(Outbox::new(
         id,
-        shared.events.clone(),
+        shared.events.reports(),
         shared.config.connection_write_channel,
         shared.clock,
     ));
@@ -137,7 +136,7 @@ async fn answer<S: ReadStore>(
 }
 
 /// Removes the outbox of a guest, also if the guest does not wait for its reply.
-struct Leave<'a>(&'a Sender<Event>, ConsumerId);
+struct Leave<'a>(&'a Events, ConsumerId);
 
 impl Drop for Leave<'_> {
     fn drop(&mut self) {

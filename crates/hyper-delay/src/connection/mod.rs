@@ -19,10 +19,7 @@ mod stats;
 mod unfinished;
 mod writer;
 
-use std::{
-    sync::{Arc, mpsc::Sender},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use rustls::ServerConfig;
 use tokio::{
@@ -46,7 +43,7 @@ use crate::{
     access::{Failures, Tokens},
     clock::Clock,
     config::Config,
-    driver::Event,
+    driver::{Event, Events},
     freshness::Freshness,
     log_limit::LogLimit,
     metrics::Metrics,
@@ -65,7 +62,7 @@ pub(crate) struct Shared<S> {
     pub(crate) tls: Option<Arc<ServerConfig>>,
     /// The tokens in force; `None`: every client may do everything.
     pub(crate) tokens: watch::Receiver<Option<Tokens>>,
-    pub(crate) events: Sender<Event>,
+    pub(crate) events: Events,
     pub(crate) freshness: Freshness,
     pub(crate) clock: Clock,
     /// True once the server shuts down.
@@ -118,7 +115,7 @@ pub(crate) async fn serve<S: ReadStore>(
     let (mut read, write) = halves::split(stream, session);
     let outbox = Arc::new(Outbox::new(
         id,
-        shared.events.clone(),
+        shared.events.reports(),
         shared.config.connection_write_channel,
         shared.clock,
     ));
@@ -160,7 +157,7 @@ pub(crate) async fn serve<S: ReadStore>(
 }
 
 /// Reports the end of a connection, also if its task panics.
-struct DisconnectGuard<'a>(&'a Sender<Event>, ConsumerId);
+struct DisconnectGuard<'a>(&'a Events, ConsumerId);
 
 impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {

@@ -8,9 +8,10 @@ use super::asker::{Asker, read};
 use crate::{
     access::{Grant, Right},
     ledger::View,
+    own_route::OwnRoute,
     protocol::{Counts, RouteStats, Stats},
     record,
-    scheduler::{CountsAsked, Input, Listed, OwnRoute},
+    scheduler::{CountsAsked, Input, Listed},
     store::{ReadStore, StoreError},
 };
 

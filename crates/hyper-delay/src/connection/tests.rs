@@ -111,7 +111,7 @@ async fn connect_with<S: ReadStore>(store: S, tokens: Option<Tokens>) -> World {
         tls: None,
         tokens: watch::channel(tokens).1,
         failures: Arc::default(),
-        events,
+        events: events.into(),
         clock: Clock::new(),
         freshness: Default::default(),
         ending,

@@ -19,7 +19,6 @@ use std::{io, sync::Arc};
 use rustls::ServerConfig;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
-pub(crate) use problem::code::COUNTED as COUNTED_CODES;
 pub(crate) use secure::HttpTls;
 pub(crate) use state::{Access, ReadGauges, Serving};
 #[cfg(feature = "internals")]

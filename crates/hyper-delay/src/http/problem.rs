@@ -17,19 +17,15 @@ use crate::{
 const RETRY: HeaderValue = HeaderValue::from_static("5");
 
 /// The codes that only requests over HTTP receive.
-pub(crate) mod code {
-    pub(in crate::http) const UNAUTHENTICATED: &str = "unauthenticated";
+pub(in crate::http) mod code {
+    pub(in crate::http) use crate::metrics::http_code::{
+        MEDIA_TYPE, METHOD, TIMEOUT, UNAUTHENTICATED,
+    };
+
     pub(in crate::http) const NOT_FOUND: &str = "not_found";
-    pub(in crate::http) const METHOD: &str = "method_not_allowed";
-    pub(in crate::http) const MEDIA_TYPE: &str = "unsupported_media_type";
     pub(in crate::http) const STARTING: &str = "starting";
     /// A code of the protocol, too.
     pub(in crate::http) const UNAVAILABLE: &str = super::Code::Unavailable.as_str();
-    pub(in crate::http) const TIMEOUT: &str = "timeout";
-
-    /// Those that are counted. What is not found is no refusal, and nothing is counted before the
-    /// start.
-    pub(crate) const COUNTED: [&str; 4] = [UNAUTHENTICATED, METHOD, MEDIA_TYPE, TIMEOUT];
 
     #[cfg(test)]
     pub(in crate::http) const ALL: [&str; 6] = [

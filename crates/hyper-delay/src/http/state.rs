@@ -1,7 +1,7 @@
 use std::{
     fmt, mem,
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, mpsc::Sender},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
     time::{Duration, Instant},
 };
 
@@ -15,15 +15,15 @@ use super::{
     v1::{Found, Wanted, search},
 };
 use crate::{
-    access::{Failures, Grant, Secret, Tokens},
+    access::{Failures, Grant, Tokens},
     config::Config,
     connection::{Answer, Asked},
-    driver::Event,
+    driver::{Event, Events},
     freshness::Freshness,
     ledger::View,
     log_limit::{LogLimit, Warning},
-    metrics::{Gauges, Limits, Metrics},
-    scheduler::InMemory,
+    metrics::{Gauges, InMemory, Limits, Metrics},
+    secret::Secret,
     store::{ReadStore, StoreError},
 };
 
@@ -72,7 +72,7 @@ pub(super) enum Phase {
 #[derive(Clone)]
 pub(crate) struct Serving {
     pub(super) metrics: Arc<Metrics>,
-    events: Sender<Event>,
+    events: Events,
     store: Arc<dyn Reads>,
     gauges: ReadGauges,
     freshness: Freshness,
@@ -116,7 +116,7 @@ impl Serving {
     pub(crate) fn new<S: ReadStore>(
         (store, gauges, freshness): (Arc<S>, ReadGauges, Freshness),
         counted: Arc<Metrics>,
-        events: Sender<Event>,
+        events: Events,
         ask: impl Fn(Asked) -> Answer + Send + Sync + 'static,
         access: Access,
     ) -> Self {

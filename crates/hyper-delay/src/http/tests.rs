@@ -15,9 +15,8 @@ use super::*;
 use crate::{
     config::Cluster,
     connection::{Answer, NoReply},
-    driver::Event,
-    metrics::{Limits, Metrics},
-    scheduler::InMemory,
+    driver::{Event, Events},
+    metrics::{InMemory, Limits, Metrics},
     store::fake::Fake,
 };
 
@@ -58,6 +57,7 @@ fn serving(store: Arc<Fake>, metrics: Arc<Metrics>, events: mpsc::Sender<Event>)
     let gauges =
         move |memory: &[InMemory], limits: &Limits| crate::metrics::read(&read, &memory[0], limits);
     let store = (store, Arc::new(gauges) as _, Default::default());
+    let events = Events::from(events);
     Serving::new(store, metrics, events, ask, access)
 }
 

@@ -7,6 +7,8 @@ mod count;
 mod exposition;
 mod gauges;
 mod histogram;
+pub(crate) mod http_code;
+mod in_memory;
 mod reading;
 mod summary;
 mod top;
@@ -21,11 +23,13 @@ pub(crate) use count::Count;
 pub(crate) use exposition::{CONTENT_TYPE, text};
 pub(crate) use gauges::{Connections, Gauges, ShardGauges};
 pub(crate) use histogram::Histogram;
+pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use reading::{Limits, read};
 pub(crate) use summary::summary;
 pub(crate) use write_watch::WriteWatch;
 
-use crate::{forecast::Forecast, http::COUNTED_CODES as HTTP_CODES, protocol::Code, store::Room};
+use crate::{forecast::Forecast, protocol::Code, store::Room};
+use http_code::COUNTED as HTTP_CODES;
 
 /// Tasks that are due within this time count as due soon.
 pub(crate) const SOON: Duration = Duration::from_secs(60);

@@ -4,11 +4,10 @@ use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Gauges, SOON, gauges::RouteGauges, top::Top};
+use super::{Gauges, InMemory, RouteInMemory, SOON, earlier, gauges::RouteGauges, top::Top};
 use crate::{
     ledger::View,
     record::Counts,
-    scheduler::{InMemory, RouteInMemory, earlier},
     store::{ReadStore, StoreError},
 };
 

@@ -3,9 +3,10 @@ use std::sync::mpsc::{self, Receiver};
 use super::*;
 use crate::protocol::Accept;
 
-fn outbox(capacity: usize) -> (Outbox, Receiver<Event>) {
-    let (events, inbox) = mpsc::channel();
-    (Outbox::new(7, events, capacity, Clock::new()), inbox)
+fn outbox(capacity: usize) -> (Outbox, Receiver<Report>) {
+    let (reports, inbox) = mpsc::channel();
+    let reports = Reports::new(move |report| drop(reports.send(report)));
+    (Outbox::new(7, reports, capacity, Clock::new()), inbox)
 }
 
 #[test]
@@ -56,7 +57,7 @@ async fn a_long_queue_drops_late_deliveries_and_nothing_else_and_says_so() {
     });
     assert!(live.eq((0..10_000).step_by(10)), "in their order");
     let reported = inbox.try_iter().map(|event| match event {
-        Event::Input(Input::SentTooLate {
+        Report::Input(Input::SentTooLate {
             copy, attempt: 1, ..
         }) => (copy.consumer, copy.seq),
         event => panic!("{event:?}"),
@@ -107,7 +108,7 @@ async fn a_writer_that_cannot_write_drops_what_is_late_and_knows_the_next() {
     }
     let late = || {
         let late = inbox.try_iter().map(|event| match event {
-            Event::Input(Input::SentTooLate { copy, .. }) => copy.seq,
+            Report::Input(Input::SentTooLate { copy, .. }) => copy.seq,
             event => panic!("{event:?}"),
         });
         late.collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-use crate::access::Secret;
+use crate::secret::Secret;
 
 /// A token as a client has sent it, well-formed or not. Shows its id only.
 #[derive(Debug, Clone, PartialEq, Eq)]

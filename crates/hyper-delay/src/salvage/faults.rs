@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
+pub(super) use crate::fjall_store::files::Fault;
 use crate::store::Space;
-pub(super) use crate::store::files::Fault;
 
 /// The faults of a store, each once, even if a file is read again.
 #[derive(Debug, Default)]

@@ -7,10 +7,13 @@ use super::{
     runs::{self, Part},
     spaces::Spaces,
 };
-use crate::store::{
-    Marker, Space,
-    commits::Commits,
-    journal::{Journal, JournalBatch},
+use crate::{
+    fjall_store::{
+        Marker,
+        commits::Commits,
+        journal::{Journal, JournalBatch},
+    },
+    store::Space,
 };
 
 /// The rows of all journals by space. They fit in memory, because journals have a bounded size.

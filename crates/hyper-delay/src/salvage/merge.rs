@@ -5,7 +5,10 @@ use super::{
     row::{Live, Row},
     table::Table,
 };
-use crate::store::{Marker, Space, files::version::TableFile};
+use crate::{
+    fjall_store::{Marker, files::version::TableFile},
+    store::Space,
+};
 
 /// Merges the tables and the journals of a space into the newest row of each key, ordered by key.
 #[derive(Debug)]

@@ -1,9 +1,12 @@
 use std::path::Path;
 
 use super::{SalvageError, faults::Faults, stopped::Stopped};
-use crate::store::{
-    Marker, Space,
-    commits::{self, CommitFile, Commits, Extent, Found},
+use crate::{
+    fjall_store::{
+        Marker,
+        commits::{self, CommitFile, Commits, Extent, Found},
+    },
+    store::Space,
 };
 
 /// The commits that the commit record has and the store lacks.

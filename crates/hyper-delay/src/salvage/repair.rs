@@ -10,8 +10,9 @@ use super::{
     writer::Writer,
 };
 use crate::{
+    fjall_store::data_directory,
     record::{self, Done},
-    store::{Space, data_directory},
+    store::Space,
 };
 
 /// The list of lost tasks in the new directory.

@@ -11,11 +11,14 @@
 //!   end, a commit must also leave a number for the damaged batch.
 
 use super::spaces::Spaces;
-use crate::store::{
-    Marker, Space,
-    commits::Commits,
-    embedded::NO_KEY,
-    journal::{Damage, Journal, JournalBatch, JournalItem, Reason},
+use crate::{
+    fjall_store::{
+        Marker,
+        commits::Commits,
+        embedded::NO_KEY,
+        journal::{Damage, Journal, JournalBatch, JournalItem, Reason},
+    },
+    store::Space,
 };
 
 /// A part of a journal.

@@ -11,11 +11,13 @@ use super::{
     spaces::Spaces,
     tables,
 };
-use crate::store::{
-    Space, StoreError,
-    commits::{self, CommitFile, Found},
-    data_directory::{self, Lock},
-    files::version::TableFile,
+use crate::{
+    fjall_store::{
+        commits::{self, CommitFile, Found},
+        data_directory::{self, Lock},
+        files::version::TableFile,
+    },
+    store::{Space, StoreError},
 };
 
 /// The store of a stopped server.

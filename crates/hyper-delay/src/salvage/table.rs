@@ -10,7 +10,7 @@ use super::{
     faults::Fault,
     row::Row,
 };
-use crate::store::files::trailer;
+use crate::fjall_store::files::trailer;
 
 /// The start of the table of contents, which follows the last block.
 const CONTENTS: [u8; 4] = *b"TOC!";

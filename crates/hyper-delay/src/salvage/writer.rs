@@ -5,12 +5,10 @@ use std::{
 
 use super::task::Saved;
 use crate::{
+    fjall_store::{Embedded, OpenOptions},
     ledger::entry_key,
     record::{self, Counts, Entry, Expiring, Name, key},
-    store::{
-        Batch, Bytes, Durability, Embedded, OpenOptions, ReadStore as _, Space, Store as _,
-        StoreError,
-    },
+    store::{Batch, Bytes, Durability, ReadStore as _, Space, Store as _, StoreError},
 };
 
 /// Writes tasks into a new store.

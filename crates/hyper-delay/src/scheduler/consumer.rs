@@ -9,8 +9,9 @@ use race_wheel::{Key, Tick};
 
 pub(super) use ended::{ClosedConsumer, Overdue};
 
-use super::{late::LateCopies, lending::Lending, own_route::Own};
+use super::{late::LateCopies, lending::Lending};
 use crate::protocol::{Accept, Named};
+use crate::scheduler::own_registration::OwnRegistration;
 
 /// A connection, as the scheduler sees it.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(super) struct Consumer {
     /// The routes it has registered.
     routes: BTreeSet<Arc<str>>,
     /// The route the server made for it, because it scheduled without one.
-    pub(super) own: Own,
+    pub(super) own: OwnRegistration,
     /// The number of copies it may have in flight.
     credit: u16,
     /// What the credit is made of, if it is lent to the connection piece by piece.
@@ -72,7 +73,7 @@ impl Consumer {
         Self {
             lending: (credit == 0).then(Box::default),
             routes: BTreeSet::new(),
-            own: Own::default(),
+            own: OwnRegistration::default(),
             credit,
             accept: Accept::default(),
             in_flight: HashMap::new(),

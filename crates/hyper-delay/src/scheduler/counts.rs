@@ -2,7 +2,8 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use rustc_hash::FxHashSet;
 
-use super::{ConsumerId, CountsAsked, OwnRoute, ReplyTo, Scheduler};
+use super::{ConsumerId, CountsAsked, ReplyTo, Scheduler};
+use crate::own_route::OwnRoute;
 use crate::{
     access::{Grant, Right},
     metrics::Metrics,

@@ -3,7 +3,8 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 use rustc_hash::FxHashMap;
 
-use super::{Listed, Operated, OwnRoute, Settings};
+use super::{Listed, Operated, Settings};
+use crate::own_route::OwnRoute;
 use crate::{
     access::Grant,
     authority::Authority,

@@ -31,7 +31,7 @@ mod inherited;
 mod late;
 mod lending;
 mod low_water;
-mod own_route;
+mod own_registration;
 mod quotas;
 mod requests;
 mod retention;
@@ -68,7 +68,6 @@ pub(crate) use bulk::Running;
 #[cfg(any(feature = "cluster", test))]
 pub(crate) use counts::Counted;
 pub(crate) use counts::Listed;
-pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
     Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, GoneCopy,
     Input, Job, Message, Nacked, ReplyTo, SeenTasks, Token,
@@ -80,8 +79,7 @@ pub(crate) use operating::AUDIT;
 use operating::Unwritten;
 pub(crate) use operating::{Operated, Standing};
 #[cfg(any(feature = "cluster", test))]
-pub(crate) use own_route::Own;
-pub(crate) use own_route::{OwnRoute, PREFIX as OWN_ROUTES};
+pub(crate) use own_registration::OwnRegistration;
 pub(crate) use settings::Settings;
 pub(crate) use tick::Next;
 

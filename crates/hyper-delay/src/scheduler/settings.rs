@@ -76,6 +76,7 @@ impl Settings {
     }
 
     /// Returns how much is read, kept or done at once.
+    #[cfg(any(feature = "cluster", test))]
     pub(crate) const fn sizes(&self) -> Sizes {
         self.sizes
     }

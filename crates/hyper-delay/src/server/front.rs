@@ -1,6 +1,6 @@
 //! What clients meet: the listeners and the connections, whatever serves their requests.
 
-use std::sync::{Arc, mpsc::Sender};
+use std::sync::Arc;
 
 use tokio::{
     net::TcpListener,
@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     config::Config,
     connection::{Guests, MOST_BACKUPS, Shared, Unfinished},
-    driver::Event,
+    driver::Events,
     freshness::Freshness,
     http::{Access, Http, ReadGauges, Serving},
     log_limit::LogLimit,
@@ -93,7 +93,7 @@ impl Front {
     /// Accepts connections until `shutdown` resolves, or a thread has ended.
     pub(super) async fn serve<S: ReadStore, T: Threads>(
         self,
-        events: Sender<Event>,
+        events: Events,
         engine: Engine<S>,
         mut threads: T,
         shutdown: impl Future<Output = ()>,

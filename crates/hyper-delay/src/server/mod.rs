@@ -12,10 +12,7 @@ mod threads;
 
 use std::{
     pin::pin,
-    sync::{
-        Arc,
-        mpsc::{self, Sender},
-    },
+    sync::{Arc, mpsc},
 };
 
 use tokio::{net::TcpListener, sync::watch};
@@ -29,17 +26,18 @@ use crate::{
     committer::committer,
     config::Config,
     descriptors::{self, Descriptors},
-    driver::{Driver, Event},
+    driver::{Driver, Event, Events},
+    fjall_store::{Embedded, OpenOptions, data_directory::warn_if_open},
     freshness::Freshness,
     http::Http,
     ledger::{Ledger, mend_after_loss},
-    metrics::{self, Limits},
+    metrics::{self, InMemory, Limits},
     outbox::Outboxes,
     progress::Progress,
     reload,
-    scheduler::{InMemory, Running as Job, Scheduler, Settings, Standing},
+    scheduler::{Running as Job, Scheduler, Settings, Standing},
     sizes::Sizes,
-    store::{Embedded, OpenOptions, Store, data_directory::warn_if_open},
+    store::Store,
 };
 use front::{Engine, Front, Threads};
 use threads::Running;
@@ -190,6 +188,7 @@ async fn serve<S: Store>(
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe, SIZES)?;
     let (events, inbox) = mpsc::channel();
+    let events = Events::from(events);
     // The thread that writes keeps the channel open, so the scheduler must be told to end.
     let _guard = AbandonGuard(events.clone());
     let (jobs, queue) = mpsc::channel();
@@ -272,7 +271,7 @@ impl Threads for Single {
 
 /// Ends the threads of a server whose future is dropped or fails. After an orderly end nothing
 /// receives the event.
-struct AbandonGuard(Sender<Event>);
+struct AbandonGuard(Events);
 
 impl Drop for AbandonGuard {
     fn drop(&mut self) {

@@ -14,9 +14,10 @@ use super::{
 use crate::{
     cluster::{
         log::Log,
-        serve::{Serving, ServingError},
+        serve::{Mail, Serving, ServingError},
     },
     config::Cluster,
+    driver::Events,
     freshness::Freshness,
 };
 use runtime::NodeRuntime;
@@ -72,12 +73,13 @@ pub(super) async fn serve_with(
     log: Arc<impl Log>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let (events, inbox) = mpsc::channel();
+    let (mail, inbox) = mpsc::channel();
+    let events = Events::new(mail.clone(), Mail::Event);
     let _guard = AbandonGuard(events.clone());
     let mut shutdown = pin!(shutdown);
     let runtime = NodeRuntime::start()?;
     let (config, cluster) = (front.config.clone(), cluster.clone());
-    let (channel, clock) = ((events.clone(), inbox), front.clock);
+    let (channel, clock) = ((mail, inbox), front.clock);
     let progress = front.progress.clone();
     let starting = async move {
         let config = (config, &cluster);

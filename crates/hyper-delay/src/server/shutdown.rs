@@ -1,8 +1,13 @@
-use std::{sync::mpsc::Sender, time::Duration};
+use std::time::Duration;
 
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
-use crate::{connection::Guests, driver::Event, scheduler::Input, store::ReadStore};
+use crate::{
+    connection::Guests,
+    driver::{Event, Events},
+    scheduler::Input,
+    store::ReadStore,
+};
 
 /// A connection that does not read its replies delays the shutdown by at most this time.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -10,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Makes the connections stop reading, waits until they and the guests are answered, and lets the
 /// scheduler end once everything is on disk.
 pub(super) async fn settle<S: ReadStore>(
-    events: &Sender<Event>,
+    events: &Events,
     ending: &watch::Sender<bool>,
     mut connections: JoinSet<()>,
     guests: &Guests<S>,

@@ -1,17 +1,13 @@
 //! The threads that open the store, write to it, apply its jobs and schedule.
 
-use std::{
-    io,
-    sync::{Arc, mpsc::Sender},
-    thread,
-};
+use std::{io, sync::Arc, thread};
 
 use tokio::sync::oneshot;
 
 use super::ServeError;
 use crate::{
     committer::Writer,
-    driver::{Driver, Event},
+    driver::{Driver, Event, Events},
     scheduler::Input,
     store::{Store, StoreError},
 };
@@ -53,7 +49,7 @@ impl<T: Send + 'static> Running<T> {
 pub(super) fn writer<S: Store>(
     writer: Writer<S>,
     store: Arc<S>,
-    events: Sender<Event>,
+    events: Events,
 ) -> Result<Running, io::Error> {
     Running::start("writer", move || {
         let end = End(events);
@@ -76,7 +72,7 @@ pub(super) fn scheduler<S: Store>(driver: Driver<S>, store: Arc<S>) -> Result<Ru
 }
 
 /// Tells the scheduler that the committer has ended, by a panic too.
-struct End(Sender<Event>);
+struct End(Events);
 
 impl Drop for End {
     fn drop(&mut self) {

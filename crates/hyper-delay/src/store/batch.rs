@@ -92,7 +92,7 @@ impl Batch {
     }
 
     /// Returns an upper limit for the number of its writes.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.writes.iter().map(Vec::len).sum()
     }
 

@@ -5,11 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::{Space, files::Fault};
-
-/// The cause after a write in the background has failed. The library logs that failure only.
-const POISONED: &str =
-    "an earlier write in the background failed, see the log; the disk may be full or failing";
+use super::Space;
 
 type Source = Box<dyn Error + Send + Sync>;
 
@@ -69,24 +65,13 @@ impl StoreError {
     }
 
     /// The data directory cannot be used; the message names it and the cure.
-    pub(super) fn directory(message: String) -> Self {
+    pub(crate) fn directory(message: String) -> Self {
         Self::of(Kind::Directory, "open", message.into())
     }
 
-    /// Converts an error of the library to damage or a failing disk.
-    pub(super) fn of_library(action: &'static str, error: fjall::Error) -> Self {
-        let kind = match &error {
-            fjall::Error::Poisoned => Kind::Background,
-            error if is_damage(error) => Kind::Damage,
-            _ => Kind::Disk,
-        };
-        Self::of(kind, action, reason(error))
-    }
-
-    /// Files of the store are damaged, which its error did not say.
-    pub(super) fn of_files(action: &'static str, faults: &[Fault]) -> Self {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        Self::damage(action, faults.join("; "))
+    /// A write in the background failed. `source` says where the reason is.
+    pub(crate) fn background(action: &'static str, source: impl Into<Source>) -> Self {
+        Self::of(Kind::Background, action, source.into())
     }
 
     fn of(kind: Kind, action: &'static str, source: Source) -> Self {
@@ -139,7 +124,7 @@ impl StoreError {
     }
 
     /// Returns what failed.
-    pub(super) const fn action(&self) -> &'static str {
+    pub(crate) const fn action(&self) -> &'static str {
         self.action
     }
 
@@ -217,107 +202,5 @@ impl fmt::Display for StoreError {
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&*self.source)
-    }
-}
-
-fn is_damage(error: &fjall::Error) -> bool {
-    use fjall::{Error, LsmError};
-    match error {
-        Error::Io(error) | Error::Storage(LsmError::Io(error)) => is_damaged_file(error),
-        Error::Storage(_)
-        | Error::JournalRecovery(_)
-        | Error::InvalidVersion(_)
-        | Error::Decompress(_)
-        | Error::InvalidTrailer
-        | Error::InvalidTag(_)
-        | Error::Unrecoverable => true,
-        _ => false,
-    }
-}
-
-/// Returns whether a file of the store is too short, missing or malformed. A position that a
-/// damaged file names can be an invalid one.
-pub(super) fn is_damaged_file(error: &io::Error) -> bool {
-    use ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
-    matches!(
-        error.kind(),
-        UnexpectedEof | NotFound | InvalidData | InvalidInput
-    )
-}
-
-/// Returns the cause of an error of the library in plain words.
-fn reason(error: fjall::Error) -> Source {
-    use fjall::{Error, LsmError};
-    match error {
-        Error::Io(error) | Error::Storage(LsmError::Io(error)) => error.into(),
-        Error::Poisoned => POISONED.into(),
-        Error::Storage(LsmError::ChecksumMismatch { .. }) => "a checksum does not match".into(),
-        Error::Storage(LsmError::InvalidHeader(_)) => "the header of a block is damaged".into(),
-        Error::Storage(LsmError::InvalidTrailer) => "the trailer of a block is damaged".into(),
-        Error::Storage(LsmError::Unrecoverable) | Error::Unrecoverable => {
-            "a file is missing, too short or damaged".into()
-        }
-        other => other.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tool_names_the_disk_and_starts_no_server() {
-        let full = io::Error::from(ErrorKind::StorageFull);
-        let full = StoreError::of_library("write", fjall::Error::Io(full)).of_a_tool();
-        let poisoned = StoreError::of_library("write", fjall::Error::Poisoned).of_a_tool();
-        assert!(full.contains("no storage space"), "{full}");
-        assert!(
-            poisoned.contains("the disk is full or failing; make room"),
-            "{poisoned}"
-        );
-        for text in [full, poisoned] {
-            assert!(!text.contains("server") && !text.contains("log"), "{text}");
-        }
-        let damage = StoreError::damage("read", "a block");
-        assert_eq!(damage.of_a_tool(), damage.to_string());
-    }
-
-    #[test]
-    fn damage_and_a_failing_disk_have_different_cures() {
-        let io = |kind| fjall::Error::Io(io::Error::from(kind));
-        for error in [
-            fjall::Error::Unrecoverable,
-            fjall::Error::InvalidTrailer,
-            fjall::Error::Storage(fjall::LsmError::InvalidTrailer),
-            io(ErrorKind::UnexpectedEof),
-            io(ErrorKind::NotFound),
-        ] {
-            let error = StoreError::of_library("read", error).in_space(Space::Tasks);
-            assert!(error.is_damage(), "{error}");
-            let text = error.to_string();
-            assert!(
-                text.starts_with("the store failed to read in space tasks: "),
-                "{text}"
-            );
-            assert!(text.contains("`hyper-delay verify DIR`"), "{text}");
-        }
-        for error in [
-            fjall::Error::Poisoned,
-            io(ErrorKind::PermissionDenied),
-            io(ErrorKind::Other),
-        ] {
-            let error = StoreError::of_library("read", error);
-            assert!(!error.is_damage(), "{error}");
-            assert!(
-                error
-                    .to_string()
-                    .ends_with("look at the disk, then start the server again")
-            );
-        }
-        let full = StoreError::of_library("open", io(ErrorKind::StorageFull)).to_string();
-        assert!(
-            full.ends_with("free some room on the disk of data_dir, then start the server again"),
-            "{full}"
-        );
     }
 }

@@ -9,8 +9,6 @@ use std::{
     time::Duration,
 };
 
-use crate::record::key;
-
 use super::{
     Batch, Bytes, Durability, ReadStore, Room, Rows, Snapshot, Space, Store, StoreError, Visit,
 };
@@ -161,10 +159,10 @@ impl Fake {
         self.state().asked
     }
 
-    /// Returns everything but the note of what is synced.
-    pub(crate) fn contents(&self) -> impl PartialEq + use<> {
+    /// Returns everything but one key.
+    pub(crate) fn contents_but(&self, space: Space, key: &[u8]) -> impl PartialEq + use<> {
         let mut shown = self.state().shown.clone();
-        shown[Space::Meta as usize].remove(key::SYNCED);
+        shown[space as usize].remove(key);
         shown
     }
 

@@ -1,32 +1,16 @@
 //! Storage: sorted spaces of keys on a disk, written in atomic batches.
 
-mod aside;
 mod batch;
-pub(crate) mod commits;
-pub(crate) mod current;
-mod damaged;
-pub(crate) mod data_directory;
-mod disk;
-pub(crate) mod embedded;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
-pub(crate) mod files;
-mod inspect;
-pub(crate) mod journal;
-mod marker;
-#[cfg(any(feature = "cluster", test))]
-pub(crate) mod replicas;
+mod room;
 
 use std::{fmt, ops::ControlFlow};
 
 pub(crate) use batch::{Batch, Due};
-pub(crate) use disk::Room;
-#[cfg(any(feature = "cli", feature = "cluster", test))]
-pub(crate) use embedded::lock;
-pub(crate) use embedded::{Embedded, OpenOptions};
 pub use error::StoreError;
-pub(crate) use marker::Marker;
+pub(crate) use room::{COPIES, PER_TASK, Room};
 
 /// A sorted space of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

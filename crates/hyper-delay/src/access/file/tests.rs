@@ -1,7 +1,10 @@
 use std::fs;
 
 use super::*;
-use crate::access::{Right, Secret, Tokens};
+use crate::{
+    access::{Right, Tokens},
+    secret::Secret,
+};
 
 fn entry(name: &str, rights: &[Right], routes: &[&str]) -> Result<(Entry, Secret), String> {
     let routes = routes.iter().map(|route| (*route).to_owned()).collect();

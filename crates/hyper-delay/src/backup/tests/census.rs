@@ -4,12 +4,10 @@ use tempfile::TempDir;
 
 use super::{backup, check, entries, filled, restore};
 use crate::{
+    fjall_store::data_directory::RESTORING,
     protocol::Terms,
     record::{self, Entry, Expiring, Name, Place, Task, key},
-    store::{
-        Batch, Bytes, Durability, ReadStore as _, Space, Store as _, data_directory::RESTORING,
-        fake::Fake,
-    },
+    store::{Batch, Bytes, Durability, ReadStore as _, Space, Store as _, fake::Fake},
 };
 
 /// Changes a store, and returns why its backup is refused.

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     cluster::ShardId,
     protocol::{Accept, Mode},
-    scheduler::Own,
+    scheduler::OwnRegistration,
 };
 
 /// A connection of a client.
@@ -24,7 +24,7 @@ pub(super) struct Connection {
     /// The routes it has registered.
     routes: BTreeMap<Arc<str>, Mode>,
     /// The route the server made for it, because it scheduled without one.
-    own: Own,
+    own: OwnRegistration,
     wishes: Wishes,
     /// The shards whose leaders know it.
     pub(super) opened: BTreeSet<ShardId>,
@@ -38,7 +38,7 @@ impl Connection {
     pub(super) fn new(credit: u16) -> Self {
         Self {
             routes: BTreeMap::new(),
-            own: Own::default(),
+            own: OwnRegistration::default(),
             wishes: Wishes::new(credit),
             opened: BTreeSet::new(),
             lending: Lending::new(credit),

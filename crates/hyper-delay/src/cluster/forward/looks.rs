@@ -12,8 +12,6 @@ use super::{
     session::{Pending, Queueable, What},
     wire::{Asked, Look, Looked},
 };
-#[cfg(test)]
-use crate::cluster::simulation;
 use crate::{
     cluster::{ShardId, shard_of_seq},
     protocol::{Code, Future, Refusal, Reply},
@@ -164,9 +162,6 @@ impl Forwarder {
             (Wanted::Fresh(_), Looked::Applied(_)) if !holds => {
                 return self.ask_leader(id, shard, Look::Applied);
             }
-            #[cfg(test)]
-            (Wanted::Fresh(_), Looked::Applied(_))
-                if simulation::is_planted(simulation::Planted::ReadsAtOnce) => {}
             (Wanted::Fresh(_), Looked::Applied(seq)) if seq > applied => {
                 let waiting = &mut self.session(shard).reading;
                 return waiting.entry(seq).or_default().push(id);

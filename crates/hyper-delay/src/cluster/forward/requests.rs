@@ -8,8 +8,6 @@ use super::{
     session::{Contents, Pending, Queueable, What},
     wire::{Asked, NO_ANSWER, ToLeader, Why},
 };
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     access::{Denial, Grant, Right},
     cluster::{self, ShardId},
@@ -67,10 +65,6 @@ impl Forwarder {
 
     /// This node ends. Its connections close one by one, and what they have in flight has not failed.
     fn ending(&mut self) {
-        #[cfg(test)]
-        if is_planted(Planted::EndsInSilence) {
-            return;
-        }
         self.is_ending = true;
         for shard in (0..self.setup.shards).map(ShardId) {
             if self.session(shard).up().is_some() {

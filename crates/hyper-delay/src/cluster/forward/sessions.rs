@@ -10,8 +10,6 @@ use super::{
     untold::Fate,
     wire::{Holds, ToLeader},
 };
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     authority::Authority,
     clock::nanos,
@@ -303,13 +301,7 @@ impl Forwarder {
             session.ended = now;
             self.tell_again(shard);
             self.not_passed_on(&up, awaiting.into_values().flatten());
-            #[cfg(test)]
-            let is_kept = is_planted(Planted::KeepsTheOutbox);
-            #[cfg(not(test))]
-            let is_kept = false;
-            if !is_kept {
-                up.authority.revoke();
-            }
+            up.authority.revoke();
             self.effects.revoked.push(up.authority);
         }
         for (_, pending) in pending {

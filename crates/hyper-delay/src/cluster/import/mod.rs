@@ -38,7 +38,8 @@ pub(crate) use target::Target;
 use super::{Charter, ShardId};
 use crate::{
     backup::NewStore,
-    store::{Embedded, OpenOptions, StoreError, data_directory},
+    fjall_store::{Embedded, OpenOptions, data_directory},
+    store::StoreError,
 };
 
 /// The data directory of a node that takes a store into a cluster. Until [`finish`](Self::finish)

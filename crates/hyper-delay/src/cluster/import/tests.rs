@@ -5,14 +5,13 @@ use std::{fs, path::Path, sync::Arc};
 use super::{ImportError, Importing, Target, split};
 use crate::{
     cluster::{Charter, ShardId, replica::Replica, shard_of},
+    fjall_store::{Embedded, OpenOptions, replicas::NodeDirectory},
     ledger::{Ledger, Op, Order, View},
     protocol::{Compression, Headers},
     record::key,
     salvage,
     sizes::Sizes,
-    store::{
-        Batch, Durability, Embedded, OpenOptions, Space, Store, fake::Fake, replicas::NodeDirectory,
-    },
+    store::{Batch, Durability, Space, Store, fake::Fake},
 };
 
 const CHARTER: Charter = Charter {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::worker::Mail;
-use crate::store::{Embedded, replicas::NodeDirectory};
+use crate::fjall_store::{Embedded, replicas::NodeDirectory};
 
 /// Whether the tables were read.
 #[derive(Debug, Default)]

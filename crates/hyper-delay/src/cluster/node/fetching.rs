@@ -21,7 +21,7 @@ use crate::{
         shard::Fetch,
         snapshot::{self, spool::Spool},
     },
-    store::{
+    fjall_store::{
         Embedded,
         replicas::{NodeDirectory, WeakDirectory},
     },

@@ -9,7 +9,7 @@ use crate::{
         log::{Leader, Member},
         shard::PeerId,
     },
-    store::Embedded,
+    fjall_store::Embedded,
 };
 #[cfg(test)]
 use crate::{

@@ -50,8 +50,8 @@ use super::{
     snapshot::{Giver, NotGiven},
 };
 use crate::{
-    clock::Clock, config::Config, metrics::Metrics, progress::Progress,
-    store::replicas::WeakDirectory,
+    clock::Clock, config::Config, fjall_store::replicas::WeakDirectory, metrics::Metrics,
+    progress::Progress,
 };
 use ends::{End, Running};
 use lease_task::Leaving;

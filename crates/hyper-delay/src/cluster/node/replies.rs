@@ -9,7 +9,8 @@ use crate::{
         log::{Answer, Unanswered},
         shard::Event,
     },
-    store::{Embedded, StoreError},
+    fjall_store::Embedded,
+    store::StoreError,
 };
 
 /// The answer to a request to the log.

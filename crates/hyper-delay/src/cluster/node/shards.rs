@@ -20,9 +20,11 @@ use crate::{
         shard::{Event, Setup, Shard},
         snapshot::NotGiven,
     },
-    scheduler::{InMemory, Settings},
+    fjall_store::{Embedded, replicas::NodeDirectory},
+    metrics::InMemory,
+    scheduler::Settings,
     sizes::Sizes,
-    store::{Embedded, ReadStore, replicas::NodeDirectory},
+    store::ReadStore,
 };
 
 #[cfg(not(test))]

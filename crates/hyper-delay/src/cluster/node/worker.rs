@@ -26,9 +26,11 @@ use crate::{
         log::Log,
         shard::{Effects, Event, Fetch, Leadership, Shard},
     },
+    fjall_store::{Embedded, replicas::NodeDirectory},
+    metrics::InMemory,
     progress::{Progress, Pulse},
-    scheduler::{InMemory, Next},
-    store::{Embedded, StoreError, replicas::NodeDirectory},
+    scheduler::Next,
+    store::StoreError,
 };
 
 /// How the names of the threads begin.

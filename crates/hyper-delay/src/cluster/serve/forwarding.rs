@@ -10,7 +10,7 @@ use std::{
 
 use tokio::{runtime::Handle, sync::oneshot};
 
-use super::{News, front::OWN, memory};
+use super::{Mail, News, front::OWN, memory};
 use crate::{
     clock::{Clock, Now},
     cluster::{
@@ -34,7 +34,7 @@ const BURST: usize = 256;
 pub(super) struct Forwarding {
     pub(super) node: NodeName,
     pub(super) forwarder: Forwarder,
-    pub(super) events: Receiver<Event>,
+    pub(super) inbox: Receiver<Mail>,
     pub(super) outboxes: Outboxes,
     pub(super) links: Links,
     pub(super) nodes: link::outboxes::Outboxes,
@@ -84,11 +84,11 @@ impl Forwarding {
             }
             self.progress.scheduler.rests();
             let first = match next {
-                Next::Now => self.events.try_recv().ok(),
-                Next::Never => self.events.recv().ok(),
+                Next::Now => self.inbox.try_recv().ok(),
+                Next::Never => self.inbox.recv().ok(),
                 Next::At(at) => {
                     let wait = at.since(self.clock.now().monotonic);
-                    self.events.recv_timeout(Duration::from_nanos(wait)).ok()
+                    self.inbox.recv_timeout(Duration::from_nanos(wait)).ok()
                 }
             };
             self.progress.scheduler.works();
@@ -98,15 +98,19 @@ impl Forwarding {
                 continue;
             };
             let now = self.clock.now();
-            let burst: Vec<Event> = iter::once(first)
-                .chain(self.events.try_iter())
+            let burst: Vec<Mail> = iter::once(first)
+                .chain(self.inbox.try_iter())
                 .take(BURST)
                 .collect();
-            for event in burst {
-                if let Event::Drain = event {
-                    draining = true;
-                } else if self.takes(event, now).is_break() {
-                    return;
+            for mail in burst {
+                match mail {
+                    Mail::Event(Event::Drain) => draining = true,
+                    Mail::Event(event) => {
+                        if self.takes(event, now).is_break() {
+                            return;
+                        }
+                    }
+                    Mail::News(news) => self.hears(news, now),
                 }
             }
         }
@@ -161,10 +165,6 @@ impl Forwarding {
                 self.waiting.last += 1;
                 self.waiting.fresh.insert(self.waiting.last, answer);
                 forward::Event::Fresh(self.waiting.last, route)
-            }
-            Event::Cluster(news) => {
-                self.hears(news, now);
-                return ControlFlow::Continue(());
             }
             Event::Failed(error) => {
                 // The disk fails for a client that reads. If it fails for the thread of a shard, too,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock, mpsc::Sender};
 
-use super::News;
+use super::{Mail, News};
 use crate::{
     cluster::{
         ShardId,
@@ -13,8 +13,7 @@ use crate::{
         node::{Front, Told},
         shard::PeerId,
     },
-    driver::Event,
-    store::Embedded,
+    fjall_store::Embedded,
 };
 
 /// The forwarder of this node, as the leaders on it know it.
@@ -23,7 +22,7 @@ pub(super) const OWN: PeerId = PeerId(0);
 /// Sends messages to other nodes over their links, and everything else to the forwarder.
 #[derive(Debug, Clone)]
 pub(super) struct ToForwarder {
-    pub(super) events: Sender<Event>,
+    pub(super) mail: Sender<Mail>,
     pub(super) peers: Arc<Peers>,
     /// What is read of all shards.
     pub(super) store: Arc<OnceLock<Arc<Merged<Embedded>>>>,
@@ -58,11 +57,11 @@ impl Front for ToForwarder {
             Told::Messages(..) | Told::Leads(_) => return,
         };
         // The forwarder is gone when the node ends.
-        let _ = self.events.send(Event::Cluster(told));
+        let _ = self.mail.send(Mail::News(told));
     }
 
     fn members(&mut self, members: &Arc<[Member]>) {
         let news = News::Members(members.clone());
-        let _ = self.events.send(Event::Cluster(news));
+        let _ = self.mail.send(Mail::News(news));
     }
 }

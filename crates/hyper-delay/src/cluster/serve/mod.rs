@@ -46,12 +46,11 @@ use crate::{
     clock::Clock,
     config::{Cluster, Config},
     driver::Event,
+    fjall_store::Embedded,
     http::ReadGauges,
-    metrics::{self, Gauges, Limits, Metrics},
+    metrics::{self, Gauges, InMemory, Limits, Metrics},
     outbox::Outboxes,
     progress::Progress,
-    scheduler::InMemory,
-    store::Embedded,
 };
 use forwarding::{Forwarding, Waiting};
 use front::ToForwarder;
@@ -68,6 +67,15 @@ const SYNC: Duration = Duration::from_secs(1);
 
 /// A link is cut when more bytes wait to be written to it.
 const MOST_WAITING: usize = 64 << 20;
+
+/// What reaches the thread of the forwarder.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    /// Of the connections of clients.
+    Event(Event),
+    /// Of the cluster.
+    News(News),
+}
 
 /// What the forwarder hears of the cluster.
 #[derive(Debug)]
@@ -100,7 +108,7 @@ pub(crate) struct Serving {
     node: Node,
     /// A request is answered in this time.
     patience: Duration,
-    events: Sender<Event>,
+    mail: Sender<Mail>,
     /// Resolves when no request of a client is under way, after [`Event::Drain`].
     settled: oneshot::Receiver<()>,
     /// Resolves when the thread of the forwarder has ended.
@@ -109,7 +117,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Takes part in the cluster, and serves connections from now on, which send to `events`.
+    /// Takes part in the cluster, and serves connections from now on, whose events come in `mail`.
     ///
     /// # Errors
     ///
@@ -121,7 +129,7 @@ impl Serving {
     pub(crate) async fn start(
         log: Arc<impl Log>,
         (config, cluster): (Arc<Config>, &Cluster),
-        (events, inbox): (Sender<Event>, Receiver<Event>),
+        (mail, inbox): (Sender<Mail>, Receiver<Mail>),
         clock: Clock,
         progress: Arc<Progress>,
     ) -> Result<(Self, Offer), ServingError> {
@@ -163,7 +171,7 @@ impl Serving {
         });
         let merged: Arc<OnceLock<_>> = Arc::default();
         let front = ToForwarder {
-            events: events.clone(),
+            mail: mail.clone(),
             peers: peers.clone(),
             store: merged.clone(),
         };
@@ -185,10 +193,10 @@ impl Serving {
         let store = merged.get_or_init(|| store).clone();
         started.fetch_over(endpoint.clone());
         let listener = listener.giving(started.giver());
-        let of_links = events.clone();
+        let of_links = mail.clone();
         let links = Links::new(endpoint, started.is_node(), move |news| {
             // The forwarder is gone when the node ends.
-            let _ = of_links.send(Event::Cluster(News::Link(news)));
+            let _ = of_links.send(Mail::News(News::Link(news)));
         });
         let setup = forward::Setup::new(node.clone(), charter.shards, cluster.lease(), &config);
         let forwarder = Forwarder::new(setup, metrics.clone(), clock.now());
@@ -196,7 +204,7 @@ impl Serving {
         let forwarding = Forwarding {
             node,
             forwarder,
-            events: inbox,
+            inbox,
             outboxes: Outboxes::default(),
             links,
             nodes: Default::default(),
@@ -217,7 +225,7 @@ impl Serving {
         let serving = Self {
             node: started,
             patience: cluster.lease(),
-            events,
+            mail,
             settled,
             forwarder: ended,
             listener: Listening(tokio::spawn(listener.run(peers))),
@@ -244,7 +252,7 @@ impl Serving {
         let Self {
             mut node,
             patience,
-            events,
+            mail,
             settled,
             mut forwarder,
             listener,
@@ -259,7 +267,7 @@ impl Serving {
         // The forwarder still tells the leaders that nothing of theirs is written any more.
         let stopped = node.stop().await;
         drop(listener);
-        let _ = events.send(Event::Abandoned);
+        let _ = mail.send(Mail::Event(Event::Abandoned));
         let _ = (&mut forwarder).await;
         Ok(stopped?)
     }

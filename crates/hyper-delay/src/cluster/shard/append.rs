@@ -9,8 +9,6 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{Shard, lead::Leading};
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::Now,
     cluster::{
@@ -39,7 +37,7 @@ pub(super) struct Writing {
     /// When it began.
     begun: Tick,
     /// The request under way.
-    asked: Option<CallId>,
+    pub(super) asked: Option<CallId>,
     /// When the request is repeated, if none is under way.
     again: Tick,
 }
@@ -212,10 +210,6 @@ impl<S: Store> Shard<S> {
             && writing.asked.take_if(|asked| *asked == call).is_some()
         {
             writing.again = again;
-            #[cfg(test)]
-            if is_planted(Planted::UnansweredIsFailed) {
-                leading.writing = None;
-            }
         }
     }
 

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::{Shard, asked::reply_to, away::Away, peer::Peer};
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::Now,
     cluster::{
@@ -97,7 +95,7 @@ impl Audience {
         self.peers.get(&known.peer).map(|peer| &peer.node)
     }
 
-    fn of(&self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
+    pub(super) fn of(&self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
         let peer = self.peers.get(&peer)?;
         peer.connections.get(&there).copied()
     }
@@ -261,8 +259,6 @@ impl<S: Store> Shard<S> {
                 subject,
                 confirm,
             } => {
-                #[cfg(test)]
-                let subject = self.planted(peer, consumer, subject);
                 let audience = &mut self.audience;
                 let of = |there| audience.of(peer, there);
                 let consumer = match confirm {
@@ -283,8 +279,6 @@ impl<S: Store> Shard<S> {
                 reason,
                 failed,
             } => of(consumer).map(|consumer| {
-                #[cfg(test)]
-                let failed = failed || is_planted(Planted::IgnoresUnharmed);
                 Input::Nacked(Box::new(Nacked {
                     consumer,
                     named,
@@ -315,23 +309,6 @@ impl<S: Store> Shard<S> {
         };
         if let Some(input) = input {
             self.asked(input, now);
-        }
-    }
-
-    /// An ack of a delivery that this leader does not have in flight names none: a planted fault.
-    #[cfg(test)]
-    fn planted(&self, peer: PeerId, there: ConsumerId, subject: Subject) -> Subject {
-        let known = self.audience.of(peer, there).zip(self.leading.as_ref());
-        let is_known = known.is_some_and(|(consumer, leading)| {
-            let copies = leading.scheduler.copies_of(consumer);
-            copies.iter().any(|copy| copy.seq == subject.seq)
-        });
-        match is_planted(Planted::DropsOlderAcks) && !is_known {
-            true => Subject {
-                seq: u64::MAX,
-                ..subject
-            },
-            false => subject,
         }
     }
 

@@ -9,8 +9,6 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{Shard, append::Writing};
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::Now,
     cluster::{entry::Change, first_seq, log::NodeName},
@@ -107,10 +105,6 @@ impl<S: Store> Shard<S> {
             return;
         };
         leading.has_passed_on = true;
-        #[cfg(test)]
-        if is_planted(Planted::PassesNothingOn) {
-            return;
-        }
         if copies.is_empty() {
             return;
         }

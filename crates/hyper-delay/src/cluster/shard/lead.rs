@@ -52,12 +52,7 @@ impl<S: Store> Shard<S> {
     /// Leads the shard from now on. Everything that is in the journal is applied.
     pub(super) fn lead(&mut self, fence: Fence, now: Now) {
         match self.leading(fence, now) {
-            #[cfg_attr(not(test), expect(unused_mut, reason = "a test plants a fault"))]
-            Ok(mut leading) => {
-                #[cfg(test)]
-                if let Some(kept) = self.kept.take() {
-                    leading.stage = kept;
-                }
+            Ok(leading) => {
                 self.leading = Some(Box::new(leading));
                 self.effects.changes.push(Leadership::Begins(fence));
                 self.audience_begins(now);
@@ -70,14 +65,7 @@ impl<S: Store> Shard<S> {
     }
 
     fn leading(&self, fence: Fence, now: Now) -> Result<Leading<S>, StoreError> {
-        let store = self.replica.store();
-        let first = first_seq(self.setup.shard);
-        let ledger = Ledger::open_from(
-            store.clone(),
-            self.setup.dedupe_millis,
-            first,
-            self.setup.settings.sizes(),
-        )?;
+        let ledger = self.ledger()?;
         let standing = Standing {
             paused: ledger.paused().cloned().collect(),
             jobs: ledger
@@ -88,7 +76,8 @@ impl<S: Store> Shard<S> {
         let settings = self.setup.settings.clone();
         let forecast = Forecast::default();
         forecast.begin(ledger.low_water());
-        let scheduler = Scheduler::new(store.clone(), settings, ledger.low_water(), now);
+        let store = self.replica.store().clone();
+        let scheduler = Scheduler::new(store, settings, ledger.low_water(), now);
         Ok(Leading {
             fence,
             scheduler: scheduler
@@ -102,6 +91,14 @@ impl<S: Store> Shard<S> {
             ending: None,
             has_passed_on: false,
         })
+    }
+
+    /// Reads the ledger of the shard.
+    pub(super) fn ledger(&self) -> Result<Ledger<S>, StoreError> {
+        let store = self.replica.store().clone();
+        let first = first_seq(self.setup.shard);
+        let sizes = self.setup.settings.sizes();
+        Ledger::open_from(store, self.setup.dedupe_millis, first, sizes)
     }
 
     /// Something for the scheduler, from outside.

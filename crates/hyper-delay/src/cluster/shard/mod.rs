@@ -16,6 +16,8 @@ mod hand_over;
 mod keep;
 mod lead;
 mod peer;
+#[cfg(test)]
+mod planted;
 mod room;
 mod session;
 mod stopped;
@@ -31,12 +33,10 @@ use super::{
     log::{Answer, Fence, Leader, NodeName, Request, Unanswered},
     replica::{NotApplied, Persisting, Replica},
 };
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::{Now, nanos},
-    metrics::ShardGauges,
-    scheduler::{InMemory, Input, Next, Settings},
+    metrics::{InMemory, ShardGauges},
+    scheduler::{Input, Next, Settings},
     store::Store,
 };
 use audience::Audience;
@@ -50,6 +50,8 @@ use follow::Reading;
 pub(crate) use hand_over::passed_on;
 use keep::Keeping;
 use lead::Leading;
+#[cfg(test)]
+pub(crate) use planted::Kept;
 use room::Lack;
 use trim::Trimming;
 
@@ -71,9 +73,6 @@ pub(crate) struct Shard<S: Store> {
     lack: Option<Lack>,
     fetching: Fetching,
     effects: Effects<S>,
-    /// The ledger of the last leadership: a planted fault.
-    #[cfg(test)]
-    kept: Option<crate::committer::Stage<S>>,
 }
 
 impl<S: Store> Shard<S> {
@@ -104,8 +103,6 @@ impl<S: Store> Shard<S> {
             replica,
             setup,
             effects: Effects::default(),
-            #[cfg(test)]
-            kept: None,
         })
     }
 
@@ -326,11 +323,7 @@ impl<S: Store> Shard<S> {
 
     /// Leads the shard no longer, and says so to the log.
     fn resign(&mut self, fence: Fence) {
-        if let Some(_leading) = self.leading.take() {
-            #[cfg(test)]
-            if is_planted(Planted::KeepsTheLedger) {
-                self.kept = Some(_leading.stage);
-            }
+        if self.leading.take().is_some() {
             self.audience_ends(fence);
             self.effects.changes.push(Leadership::Ends(fence));
         }

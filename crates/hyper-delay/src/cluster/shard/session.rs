@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use race_wheel::Tick;
 
 use super::{PeerId, Shard, audience::Audience, peer::Peer};
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::{Now, nanos},
     cluster::{
@@ -109,10 +107,6 @@ impl<S: Store> Shard<S> {
         let (node, unheard) = (state.node.clone(), state.unheard());
         let is_ending = state.is_ending;
         for consumer in self.audience.remove(peer) {
-            #[cfg(test)]
-            if is_planted(Planted::ClosesDetached) {
-                self.input(Input::Closed(consumer), now);
-            }
             let mut copies = self.copies_of(consumer);
             if is_ending {
                 have_not_failed(&mut copies);

@@ -3,8 +3,6 @@
 use race_wheel::Tick;
 
 use super::Shard;
-#[cfg(test)]
-use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::Now,
     cluster::{
@@ -163,10 +161,6 @@ fn below(
         false => synced.last(),
     };
     let place = place.copied().unwrap_or_default();
-    #[cfg(test)]
-    if is_planted(Planted::TrimsTheLast) && place == journal.last {
-        return place + 1;
-    }
     place.clamp(journal.first, journal.last.max(journal.first))
 }
 

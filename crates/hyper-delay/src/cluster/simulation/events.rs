@@ -144,12 +144,12 @@ impl World {
                 let disk = &self.nodes[life.node].disks[usize::from(shard.0)];
                 disk.power_fails_after(self.random.usize(0..2));
                 // The process is gone, so the result is not reported.
-                let _ = persisting.run();
+                let _ = self.persist(life, shard, persisting);
                 let time = self.random.u64(10..2_000) * MILLI;
                 self.lose_power(life.node, time);
             }
             Happening::Persist(life, shard, persisting) => {
-                let result = persisting.run();
+                let result = self.persist(life, shard, persisting);
                 self.shard(life, shard, Some(Event::Persisted(result)));
             }
             Happening::Socket(life, consumer, message) => self.writes(life, consumer, message),

@@ -34,6 +34,7 @@ pub(super) struct Link {
 impl World {
     /// Tells the forwarder of a process what has happened, and the time.
     pub(super) fn forwarder(&mut self, life: Life, event: Option<Event>) {
+        let event = event.and_then(|event| self.for_forwarder(event));
         let node = &mut self.nodes[life.node];
         let now = node.drift.now(self.at);
         let process = node.process.as_mut().expect("it runs");
@@ -249,7 +250,12 @@ impl World {
                 seq: *seq,
                 id: id.clone(),
             };
-            if !authority.holds(now.monotonic) && self.planted != Planted::NoLeaseAtTheSocket {
+            let is_written = match self.planted {
+                Planted::NoLeaseAtTheSocket => true,
+                Planted::KeepsTheOutbox if authority.is_revoked() => true,
+                _ => authority.holds(now.monotonic),
+            };
+            if !is_written {
                 let attempt = *attempt;
                 let event = Event::Input(Input::Void {
                     copy,

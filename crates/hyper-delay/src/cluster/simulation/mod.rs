@@ -22,7 +22,7 @@ mod snapshots;
 mod takeovers;
 mod world;
 
-pub(super) use planted::{Planted, is_planted};
+use planted::Planted;
 use world::World;
 
 /// What goes wrong in a history.

@@ -1,7 +1,6 @@
 //! The way between the nodes and the log.
 
 use super::{
-    Planted,
     events::{Happening, Life, Part},
     node::LEASE,
     world::{MILLI, World},
@@ -31,18 +30,7 @@ impl World {
     }
 
     pub(super) fn sends(&mut self, life: Life, part: Part, call: CallId, mut request: Request) {
-        if self.planted == Planted::ReportsApplied
-            && let Request::Report { shard, synced, .. } = &mut request
-        {
-            let process = self.nodes[life.node].process.as_ref().expect("it runs");
-            *synced = process.shards[usize::from(shard.0)].applied();
-        }
-        if self.planted == Planted::TrimsPastMajority
-            && let Request::Trim { shard, below, .. } = &mut request
-        {
-            let process = self.nodes[life.node].process.as_ref().expect("it runs");
-            *below = process.shards[usize::from(shard.0)].applied();
-        }
+        self.distort(life, &mut request);
         let times = 1 + u8::from(!self.is_faultless() && self.random.u8(0..50) == 0);
         let times = match self.is_held(life, part, call, &request) {
             true => 0,

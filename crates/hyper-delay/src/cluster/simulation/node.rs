@@ -4,7 +4,9 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Planted, events::Happening, snapshots::Receiving, world::START};
+use super::{
+    Planted, events::Happening, planted::note_applied, snapshots::Receiving, world::START,
+};
 use crate::{
     clock::Now,
     cluster::{
@@ -16,10 +18,9 @@ use crate::{
         shard::{Setup, Shard},
     },
     config::Config,
-    record::key,
     scheduler::Settings,
     sizes::Sizes,
-    store::{Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake},
+    store::{Durability, fake::Fake},
 };
 
 /// How long the names of finished tasks are kept.
@@ -166,7 +167,7 @@ impl Node {
         }
         let shards = self.disks.iter().zip(0..).map(|(disk, shard)| {
             if planted == Planted::StartsFromApplied {
-                start_from_applied(disk);
+                note_applied(disk, Durability::Synced).expect("it works");
             }
             let config = Config {
                 window_tasks: options.window,
@@ -220,15 +221,5 @@ impl Node {
             known: vec![(0, None); charter.shards.into()],
             receiving: self.disks.iter().map(|_| Receiving::default()).collect(),
         });
-    }
-}
-
-/// Lets a start believe that everything on the disk was synced.
-fn start_from_applied(disk: &Fake) {
-    let applied = disk.get(Space::Meta, key::APPLIED).expect("it is readable");
-    if let Some(applied) = applied {
-        let mut batch = Batch::new();
-        batch.put(Space::Meta, key::SYNCED, applied);
-        disk.commit(batch, Durability::Synced).expect("it works");
     }
 }

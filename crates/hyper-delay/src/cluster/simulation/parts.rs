@@ -1,6 +1,7 @@
 //! What drives the parts of a process.
 
 use super::{
+    Planted,
     events::{Happening, Life, Part},
     world::{MILLI, World},
 };
@@ -33,14 +34,15 @@ impl World {
 
     /// Tells a shard of a process what has happened, and the time.
     pub(super) fn shard(&mut self, life: Life, id: ShardId, event: Option<Event>) {
+        let now = self.nodes[life.node].drift.now(self.at);
+        if let Some(event) = event {
+            self.tell_shard(life, id, event, now);
+            self.mix_up_ledgers(life, id);
+        }
         let node = &mut self.nodes[life.node];
-        let now = node.drift.now(self.at);
         let process = node.process.as_mut().expect("it runs");
         let term = process.lease.term();
         let shard = &mut process.shards[usize::from(id.0)];
-        if let Some(event) = event {
-            shard.handle(event, now, term);
-        }
         let place = usize::from(id.0);
         let receiving = &mut process.receiving[place];
         if let Some(disk) = receiving.replace(shard, now) {
@@ -53,6 +55,8 @@ impl World {
             return self.check(Err(why));
         }
         let effects = shard.take_effects();
+        self.mix_up_ledgers(life, id);
+        let node = &self.nodes[life.node];
         let next = match next {
             Next::Now => Some(self.at + 1_000),
             Next::At(tick) => Some(node.drift.reaches(tick)),
@@ -130,6 +134,9 @@ impl World {
                 let node = &mut self.nodes[life.node];
                 let now = node.drift.now(self.at);
                 let process = node.process.as_mut().expect("it runs");
+                if self.planted == Planted::CountsFromReceipt {
+                    process.lease.forget_when_sent(now);
+                }
                 if process.lease.answered(call, &answer, now) {
                     self.lease(life);
                     for shard in (0..self.charter.shards).map(ShardId) {

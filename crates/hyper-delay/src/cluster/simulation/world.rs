@@ -9,7 +9,6 @@ use super::{
     links::Link,
     name::TaskName,
     node::{Drift, Node, Options},
-    planted::plant,
     reads::Reads,
     takeovers::Takeovers,
 };
@@ -18,9 +17,9 @@ use crate::{
         Charter, ShardId,
         log::{NodeName, Request, fake::FakeLog},
         replica::genesis,
-        shard::{Event, PeerId, Shard},
+        shard::{Event, Kept, PeerId, Shard},
     },
-    record::{self, Name, Place},
+    record::{self, Name, Place, key},
     scheduler::ConsumerId,
     store::Space,
 };
@@ -37,6 +36,8 @@ pub(super) struct World {
     pub(super) disks: Disks,
     pub(super) takeovers: Takeovers,
     pub(super) planted: Planted,
+    /// The ledgers with which shards began to lead, for a planted fault.
+    pub(super) kept: BTreeMap<(Life, ShardId), Kept>,
     pub(super) faults: Faults,
     /// The true time in nanoseconds.
     pub(super) at: u64,
@@ -73,7 +74,6 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(seed: u64, planted: Planted, faults: Faults) -> Self {
-        plant(planted);
         // The scheduler takes its seed from here.
         fastrand::seed(seed);
         let mut random = fastrand::Rng::with_seed(seed);
@@ -121,6 +121,7 @@ impl World {
             disks,
             takeovers,
             planted,
+            kept: BTreeMap::new(),
             faults,
             // A clock that is slow must not show a time before its epoch.
             at: 1_000 * MILLI,
@@ -249,7 +250,10 @@ impl World {
     /// All nodes contain the same.
     fn nodes_agree(&self) -> Result<(), String> {
         for shard in 0..usize::from(self.charter.shards) {
-            let contents = self.nodes.iter().map(|node| node.disks[shard].contents());
+            let contents = self
+                .nodes
+                .iter()
+                .map(|node| node.disks[shard].contents_but(Space::Meta, key::SYNCED));
             let contents: Vec<_> = contents.collect();
             let journal = self
                 .log

@@ -13,7 +13,8 @@ use crate::{
         },
         log::Member,
     },
-    store::{Embedded, StoreError, replicas::NodeDirectory},
+    fjall_store::{Embedded, replicas::NodeDirectory},
+    store::StoreError,
 };
 
 /// A snapshot was not taken.

@@ -44,7 +44,7 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         tls: None,
         tokens: watch::channel(None).1,
         failures: Arc::default(),
-        events,
+        events: events.into(),
         clock: Clock::new(),
         freshness: Default::default(),
         ending: watch::channel(false).1,
@@ -52,7 +52,7 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         backups: Arc::new(Semaphore::new(1)),
         metrics: Arc::default(),
     });
-    let outbox = Arc::new(Outbox::new(1, shared.events.clone(), 2, shared.clock));
+    let outbox = Arc::new(Outbox::new(1, shared.events.reports(), 2, shared.clock));
     let to = |tag: &str| ReplyTo {
         consumer: 1,
         tag: Some(tag.into()),

@@ -43,7 +43,7 @@ fn shared_with<S>(store: S) -> Arc<Shared<S>> {
         store: Arc::new(store),
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config,
-        events: mpsc::channel().0,
+        events: mpsc::channel().0.into(),
         clock: Clock::new(),
         freshness: Default::default(),
         ending: watch::channel(false).1,

@@ -83,7 +83,7 @@ impl World {
             tls: None,
             tokens: watch::channel(None).1,
             failures: Arc::default(),
-            events,
+            events: events.into(),
             clock: Clock::new(),
             freshness: Default::default(),
             ending: watch::channel(false).1,
@@ -101,7 +101,7 @@ impl World {
     /// Returns the reply, before the scheduler adds to it, and the number of keys that were read.
     async fn ask(&self, ask: impl AsyncFnOnce(Asker<'_, Fake>)) -> (Reply, usize) {
         let shared = &self.shared;
-        let outbox = Arc::new(Outbox::new(1, shared.events.clone(), 2, shared.clock));
+        let outbox = Arc::new(Outbox::new(1, shared.events.reports(), 2, shared.clock));
         outbox.take(1).await;
         let asker = Asker {
             shared: &self.shared,

@@ -41,7 +41,7 @@ async fn backup(from: &str, grant: Option<Arc<Grant>>) -> Option<Code> {
         store: Arc::new(Fake::default()),
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config,
-        events: events.clone(),
+        events: events.into(),
         clock: Clock::new(),
         freshness: Default::default(),
         ending: watch::channel(false).1,
@@ -54,7 +54,7 @@ async fn backup(from: &str, grant: Option<Arc<Grant>>) -> Option<Code> {
     });
     let from: IpAddr = from.parse().unwrap();
     let slot = Slot::of_guest(from);
-    let outbox = Arc::new(Outbox::new(1, events, 8, shared.clock));
+    let outbox = Arc::new(Outbox::new(1, shared.events.reports(), 8, shared.clock));
     let authentication = Authentication::of_guest(&shared, &slot, grant);
     let mut requests = Requests::new(&shared, (1, &outbox), authentication, &slot, None);
     let line = parse(br#"{"kind":"backup"}"#).unwrap();

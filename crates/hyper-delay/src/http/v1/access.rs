@@ -11,7 +11,10 @@ use super::super::{
     problem::{Problem, code},
     state::Serving,
 };
-use crate::access::{Denial, Grant, Right, Secret};
+use crate::{
+    access::{Denial, Grant, Right},
+    secret::Secret,
+};
 
 /// The sender of a request.
 #[derive(Debug)]

@@ -4,10 +4,11 @@ use std::{collections::BTreeSet, fs, ops::ControlFlow, sync::Arc};
 
 use super::stopped_store::{Directory, Tasks, assert_consistent};
 use crate::{
+    fjall_store::{Embedded, OpenOptions},
     ledger::Ledger,
     record::{self, Name, key},
     sizes::Sizes,
-    store::{Embedded, OpenOptions, ReadStore as _, Space},
+    store::{ReadStore as _, Space},
 };
 
 /// Accepts the loss, mends the store and returns its tasks.

@@ -4,9 +4,10 @@ use std::{fs, path::Path};
 
 use super::stopped_store::{Directory, Tasks};
 use crate::{
+    fjall_store::journal::Journal,
     record::key,
     salvage::{repair::Repaired, table::Table, verify},
-    store::{Space, journal::Journal},
+    store::Space,
 };
 
 pub(super) fn flip(path: &Path, at: usize) {

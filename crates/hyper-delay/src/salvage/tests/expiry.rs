@@ -2,8 +2,9 @@
 
 use super::stopped_store::Directory;
 use crate::{
+    fjall_store::Embedded,
     record::{self, Expiring, key},
-    store::{Batch, Durability, Embedded, ReadStore as _, Space, Store as _},
+    store::{Batch, Durability, ReadStore as _, Space, Store as _},
 };
 
 #[test]

@@ -7,13 +7,14 @@ use super::{
     stopped_store::{Directory, Tasks},
 };
 use crate::{
-    record::{self, key},
-    salvage::{faults::Faults, stopped::Stopped},
-    store::{
-        Marker, Space,
+    fjall_store::{
+        Marker,
         commits::{CommitFile, Commits, Found},
         journal::Journal,
     },
+    record::{self, key},
+    salvage::{faults::Faults, stopped::Stopped},
+    store::Space,
 };
 
 /// A batch of a journal that removes the content of the first task, as the commit `commit`.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::stopped_store::Directory;
 use crate::{
+    fjall_store::Embedded,
     ledger::{Actor, Audited, Bulk, Ledger, Op, View},
     protocol::Filter,
     record::{Act, key},
     salvage::repair,
     sizes::Sizes,
-    store::{Batch, Durability, Embedded, Space, Store as _},
+    store::{Batch, Durability, Space, Store as _},
 };
 
 /// A store with a paused route and a bulk operation that goes on.

@@ -12,11 +12,12 @@ use tempfile::TempDir;
 
 use crate::{
     backup::{self, Stream},
+    fjall_store::Embedded,
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::{Compression, Headers, Terms},
     salvage::{export, repair, repair::Repaired, verify},
     sizes::Sizes,
-    store::{Durability, Embedded, ReadStore as _, Space, Store as _},
+    store::{Durability, ReadStore as _, Space, Store as _},
 };
 
 pub(super) const ROUTES: [&str; 2] = ["north", "south"];

@@ -5,13 +5,14 @@ use serde_json::Value;
 
 use super::stopped_store::{Directory, EACH, ROUTES, assert_consistent, headers, schedule, terms};
 use crate::{
+    fjall_store::Embedded,
     protocol::{Compression, Terms},
     record::{self, Counts, Entry, Name, Place, Task, key},
     salvage::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
         verify, writer::Writer,
     },
-    store::{Batch, Durability, Embedded, ReadStore as _, Space, Store as _},
+    store::{Batch, Durability, ReadStore as _, Space, Store as _},
 };
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;

@@ -32,7 +32,7 @@ use crate::{
         },
     },
     config::Config,
-    store::replicas::NodeDirectory,
+    fjall_store::replicas::NodeDirectory,
 };
 
 const SHARDS: u16 = 4;

@@ -169,13 +169,17 @@ impl Book {
             assert!(begun.elapsed() < PATIENCE, "{:?}", self.owed);
             wire.send(&ask("dead", "parked"))?;
             let owed = &mut self.owed;
+            let mut answers = Vec::new();
             until(&mut wire, |reply| {
                 if reply["kind"] == "delivery" {
                     owed.remove(text(&reply, "id"));
+                    answers.extend(line(&json!({"kind": "ack", "id": reply["id"]})));
                 }
                 remove_all(owed, &reply);
                 reply["kind"] == "dead" || reply["kind"] == "error"
             })?;
+            // There can be more tasks than the credit of a connection.
+            wire.send(&answers)?;
         }
         let mut after = None::<String>;
         loop {

@@ -18,7 +18,8 @@ use crate::{
         replica::Replica,
         snapshot::{Giver, NotGiven, NotTaken, take},
     },
-    store::{Batch, Embedded, ReadStore as _, Space, replicas::NodeDirectory},
+    fjall_store::{Embedded, replicas::NodeDirectory},
+    store::{Batch, ReadStore as _, Space},
 };
 
 const SHARD: ShardId = ShardId(1);

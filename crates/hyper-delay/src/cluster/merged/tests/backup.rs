@@ -5,11 +5,12 @@ use std::{path::Path, sync::Arc};
 use super::side::{ROUTES, Side, Step, id, route};
 use crate::{
     backup::{Stream, restore},
+    fjall_store::{Embedded, OpenOptions},
     ledger::{Ledger, Op, Order, Outcome, View},
     protocol::{Compression, Headers},
     record::{self, Done, key},
     sizes::Sizes,
-    store::{Durability, Embedded, OpenOptions, ReadStore, Space, SpaceRow},
+    store::{Durability, ReadStore, Space, SpaceRow},
 };
 
 fn rows(store: &impl ReadStore) -> Vec<SpaceRow> {

@@ -42,7 +42,7 @@ impl<S: ReadStore> Client<S> {
             tls: None,
             tokens: watch::channel(None).1,
             failures: Arc::default(),
-            events,
+            events: events.into(),
             clock: Clock::new(),
             freshness: Default::default(),
             ending: watch::channel(false).1,

@@ -4,8 +4,9 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{
     cluster::merged::Merged,
+    fjall_store::{Embedded, Marker},
     record::key,
-    store::{Batch, Durability, Embedded, Marker, ReadStore, Space, Store},
+    store::{Batch, Durability, ReadStore, Space, Store},
 };
 
 fn scanned(store: &impl ReadStore, from: &[u8]) -> Vec<Vec<u8>> {

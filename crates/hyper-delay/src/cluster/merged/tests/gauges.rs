@@ -1,8 +1,7 @@
 use super::side::Side;
 use crate::{
     ledger::Position,
-    metrics::{Limits, read},
-    scheduler::InMemory,
+    metrics::{InMemory, Limits, read},
 };
 
 #[test]

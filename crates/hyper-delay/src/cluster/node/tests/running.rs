@@ -22,9 +22,10 @@ use crate::{
         shard::{Event, Leadership},
         snapshot::NotGiven,
     },
+    fjall_store::Embedded,
     record,
     scheduler::Input,
-    store::{Embedded, ReadStore as _, Space},
+    store::{ReadStore as _, Space},
 };
 
 /// Passes the news on, or panics.

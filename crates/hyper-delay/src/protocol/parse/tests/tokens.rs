@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn tokens_are_read_where_they_count() {
-    let token = crate::access::Secret::random().unwrap().reveal();
+    let token = crate::secret::Secret::random().unwrap().reveal();
     let read = |line: &str| parse(line.replace("TOKEN", &token).as_bytes()).unwrap();
     for line in [
         r#"{"kind":"auth","token":"TOKEN"}"#,

@@ -15,11 +15,9 @@ use tempfile::TempDir;
 
 use crate::{
     cluster::{Charter, ShardId, entry::Change, replica::Replica},
+    fjall_store::{Embedded, journal::Journal, replicas::NodeDirectory},
     record::key,
-    store::{
-        Batch, Embedded, Space, Store, StoreError, fake::Fake, journal::Journal,
-        replicas::NodeDirectory,
-    },
+    store::{Batch, Space, Store, StoreError, fake::Fake},
 };
 
 const CHARTER: Charter = Charter {

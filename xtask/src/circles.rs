@@ -1,0 +1,226 @@
+//! The top-level modules of the server's crates use each other without circles, so that each can be
+//! read, tested and moved with what it uses alone. Tests do not count.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::{
+    Item, Macro, UseTree,
+    visit::{self, Visit},
+};
+
+use crate::{
+    sources::{self, Module, attributes, is_of_tests},
+    workspace,
+};
+
+/// Which top-level modules each one uses, and where.
+type Uses = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Finds the top-level modules that the code of one module uses.
+struct Finder<'a> {
+    modules: &'a BTreeSet<String>,
+    /// The module that is read.
+    module: &'a str,
+    found: BTreeSet<String>,
+}
+
+impl Finder<'_> {
+    fn uses(&mut self, name: &str) {
+        if name != self.module && self.modules.contains(name) {
+            self.found.insert(name.to_owned());
+        }
+    }
+
+    /// Reads what follows `crate::` in a use.
+    fn tree(&mut self, tree: &UseTree) {
+        match tree {
+            UseTree::Path(path) => self.uses(&path.ident.to_string()),
+            UseTree::Name(name) => self.uses(&name.ident.to_string()),
+            UseTree::Rename(rename) => self.uses(&rename.ident.to_string()),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.tree(tree)),
+            UseTree::Glob(_) => {}
+        }
+    }
+
+    /// Finds `crate::name` in the arguments of a macro.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for (place, token) in tokens.iter().enumerate() {
+            match token {
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                TokenTree::Ident(first) if first == "crate" => {
+                    if let Some(TokenTree::Ident(name)) = tokens.get(place + 3) {
+                        self.uses(&name.to_string());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_of_tests(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if let UseTree::Path(path) = &item.tree
+            && path.ident == "crate"
+        {
+            self.tree(&path.tree);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let mut segments = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string());
+        if segments.next().is_some_and(|first| first == "crate")
+            && let Some(name) = segments.next()
+        {
+            self.uses(&name);
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
+        if let syn::ImplItem::Fn(function) = item
+            && is_of_tests(&function.attrs)
+        {
+            return;
+        }
+        visit::visit_impl_item(self, item);
+    }
+
+    fn visit_macro(&mut self, item: &'ast Macro) {
+        self.tokens(item.tokens.clone());
+        visit::visit_macro(self, item);
+    }
+}
+
+/// Returns what the top-level modules of a crate use of each other. `source` is its folder `src`.
+fn uses(source: &Path) -> Uses {
+    let files = sources::modules(source);
+    let top = |module: &Module| module.path.first().cloned();
+    let modules: BTreeSet<String> = files.iter().filter_map(top).collect();
+    let mut uses: Uses = modules
+        .iter()
+        .map(|it| (it.clone(), BTreeMap::new()))
+        .collect();
+    for module in &files {
+        let Some(name) = top(module) else { continue };
+        let mut finder = Finder {
+            modules: &modules,
+            module: &name,
+            found: BTreeSet::new(),
+        };
+        finder.visit_file(&module.contents);
+        let file = module.file.display().to_string();
+        let found = finder.found.into_iter().map(|used| (used, file.clone()));
+        uses.entry(name).or_default().extend(found);
+    }
+    uses
+}
+
+/// Returns modules of which each uses the next one, and the last one the first.
+fn circle(uses: &Uses) -> Option<Vec<&str>> {
+    fn from<'a>(uses: &'a Uses, path: &mut Vec<&'a str>, done: &mut BTreeSet<&'a str>) -> bool {
+        let last = *path.last().expect("it begins somewhere");
+        for next in uses[last].keys() {
+            if let Some(place) = path.iter().position(|module| module == next) {
+                path.drain(..place);
+                return true;
+            }
+            if !done.contains(&**next) {
+                path.push(next);
+                if from(uses, path, done) {
+                    return true;
+                }
+            }
+        }
+        done.insert(last);
+        path.pop();
+        false
+    }
+    let mut done = BTreeSet::new();
+    uses.keys().find_map(|module| {
+        let mut path = vec![&**module];
+        let is_open = !done.contains(&**module);
+        (is_open && from(uses, &mut path, &mut done)).then_some(path)
+    })
+}
+
+#[test]
+fn no_top_level_modules_use_each_other_in_a_circle() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let folders = workspace::folders(&crates).expect("there are crates");
+    let (mut modules, mut circles) = (0, Vec::new());
+    for folder in folders {
+        let source = folder.join("src");
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let is_of_server = name.is_some_and(|name| name.starts_with("hyper-delay"));
+        if !is_of_server || !source.join("lib.rs").exists() {
+            continue;
+        }
+        let uses = uses(&source);
+        modules += uses.len();
+        if let Some(circle) = circle(&uses) {
+            let next = circle.iter().cycle().skip(1);
+            let steps = circle.iter().zip(next);
+            let steps = steps
+                .map(|(module, next)| format!("{module} uses {next} in {}", uses[*module][*next]));
+            let steps: Vec<String> = steps.collect();
+            circles.push(steps.join("\n"));
+        }
+    }
+    assert!(circles.is_empty(), "{}", circles.join("\n\n"));
+    assert!(modules > 40, "only {modules} modules were read");
+}
+
+#[test]
+fn a_circle_is_found_and_tests_do_not_count() {
+    let of = |edges: &[(&str, &str)]| {
+        let mut uses = Uses::new();
+        for (module, used) in edges {
+            uses.entry((*used).to_owned()).or_default();
+            let used = ((*used).to_owned(), String::new());
+            uses.entry((*module).to_owned()).or_default().extend([used]);
+        }
+        uses
+    };
+    let straight = of(&[("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")]);
+    assert_eq!(circle(&straight), None);
+    let round = of(&[("a", "b"), ("b", "c"), ("c", "d"), ("d", "b"), ("a", "d")]);
+    assert_eq!(circle(&round), Some(vec!["b", "c", "d"]));
+
+    let source = r#"
+        use crate::{one::Thing, two};
+        #[cfg(test)]
+        use crate::three::Thing;
+        fn run() { println!("{}", crate::four::NAME); crate::five::run(); }
+        mod inner { use crate::six; }
+        #[cfg(test)]
+        mod tests { use crate::seven; }
+        impl Run { #[cfg(test)] fn run() { crate::eight::run() } }
+    "#;
+    let names = [
+        "one", "two", "three", "four", "five", "six", "seven", "eight",
+    ];
+    let modules = names.into_iter().map(str::to_owned).collect();
+    let mut finder = Finder {
+        modules: &modules,
+        module: "zero",
+        found: BTreeSet::new(),
+    };
+    finder.visit_file(&syn::parse_file(source).expect("it is Rust"));
+    let found: Vec<&str> = finder.found.iter().map(String::as_str).collect();
+    assert_eq!(found, ["five", "four", "one", "six", "two"]);
+}
