@@ -16,10 +16,10 @@ use crate::{
     metrics::InMemory,
     outbox::{Outbox, Outboxes, Report, Reports},
     progress::Progress,
-    protocol::Refusal,
     scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
     store::{Store, StoreError},
 };
+use hyper_delay_protocol::Refusal;
 
 /// The maximum number of events between two reads of the clock.
 const BURST: usize = 256;

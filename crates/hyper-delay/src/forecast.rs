@@ -17,11 +17,11 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    protocol::{Future, Spans},
     record::key,
     sizes::{Size, Sizes},
     store::{Due, Space, Store, StoreError},
 };
+use hyper_delay_protocol::{Future, Spans};
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(any(feature = "cluster", test))]
 use crate::driver::{Event, Events};
-use crate::protocol::Refusal;
+use hyper_delay_protocol::Refusal;
 
 /// Waits until the store may be read.
 ///
@@ -47,7 +47,10 @@ impl Freshness {
             let answer = if is_asked { told.await.ok() } else { None };
             let is_ending = || {
                 let message = "the server is ending: ask another node";
-                Err(Refusal::new(crate::protocol::Code::Unavailable, message))
+                Err(Refusal::new(
+                    hyper_delay_protocol::Code::Unavailable,
+                    message,
+                ))
             };
             return answer.unwrap_or_else(is_ending);
         }

@@ -7,10 +7,10 @@ use crate::{
     StoreError,
     fjall_store::{Embedded, OpenOptions},
     ledger::{Ledger, Op, Order},
-    protocol::{Compression, Headers, Line},
     sizes::Sizes,
     store::Durability,
 };
+use hyper_delay_protocol::{Compression, Headers, Line};
 
 /// The load generator of `hyper-delay bench`.
 #[cfg(feature = "cli")]
@@ -46,7 +46,7 @@ pub fn inflate(
     payload: &[u8],
     limit: usize,
 ) -> Result<Vec<u8>, impl std::error::Error> {
-    crate::inflate::inflate(compression, payload, limit)
+    hyper_delay_protocol::inflate::inflate(compression, payload, limit)
 }
 
 /// Synced group commits of schedules: the ledger and the store without a server.

@@ -18,10 +18,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-pub mod access;
 mod authority;
 pub mod config;
-pub mod protocol;
 
 mod backup;
 mod clock;
@@ -35,28 +33,20 @@ mod fjall_store;
 mod forecast;
 mod freshness;
 mod http;
-mod inflate;
 mod ledger;
 mod log_limit;
 mod log_loss;
 mod metrics;
 mod outbox;
-mod own_route;
 mod progress;
 mod record;
 mod reload;
 mod scheduler;
-#[cfg_attr(
-    not(feature = "cli"),
-    allow(dead_code, reason = "only the commands make them")
-)]
-mod secret;
 mod server;
 mod shares;
 mod sizes;
 mod store;
 mod tls;
-mod trace_context;
 
 #[cfg(feature = "cli")]
 pub mod command;
@@ -74,18 +64,26 @@ mod salvage;
 #[doc(hidden)]
 pub mod internals;
 
+pub mod access {
+    //! Who may do what: tokens, and the rights that they give on routes.
+
+    pub use hyper_delay_protocol::access::{Grant, Right, Routes, Secret, TokenFileError, Tokens};
+}
+
+pub mod protocol {
+    //! The line protocol as pure functions from bytes to values and back: no sockets, no clock, no
+    //! configuration. `PROTOCOL.md` is normative.
+
+    pub use hyper_delay_protocol::{
+        Accept, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts, Credential,
+        DeadTask, Delivery, Encoder, Filter, Future, Headers, JobRow, Line, Lines, List, Mode,
+        Named, Reason, ReasonRow, Refusal, Reply, Request, RouteStats, Schedule, Seen, Spans,
+        State, Stats, Terms, TooLong, Version, parse,
+    };
+}
+
 #[cfg(any(feature = "cluster", test))]
 pub use server::ClusterError;
 pub use server::{ServeError, ServeOptions, run, run_reloadable};
 pub use store::StoreError;
 pub use tls::TlsError;
-
-/// Runs `number` cases, or as many as `PROPTEST_CASES` sets.
-#[cfg(test)]
-pub(crate) fn cases(number: u32) -> proptest::test_runner::Config {
-    let mut config = proptest::test_runner::Config::default();
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = number;
-    }
-    config
-}

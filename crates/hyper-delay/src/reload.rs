@@ -14,11 +14,11 @@ use tokio::{
 
 use crate::{
     ServeError,
-    access::{TokenFileError, TokenStamp, Tokens, foreign_owner},
     config::{Config, TlsFiles},
     progress::Progress,
     tls::{self, Tls, TlsError, TlsStamp},
 };
+use hyper_delay_protocol::access::{TokenFileError, TokenStamp, Tokens, foreign_owner};
 
 /// The time between two looks at the files.
 const PERIOD: Duration = Duration::from_secs(5);

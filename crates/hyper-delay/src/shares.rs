@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::access::network;
+use hyper_delay_protocol::access::network;
 
 /// The places of a limited number of connections. Clones share them.
 ///

@@ -5,10 +5,10 @@ use crate::{
     clock::Clock,
     fjall_store::Embedded,
     ledger::{Ledger, Op, Order, Outcome},
-    protocol::Schedule,
     sizes::Sizes,
     store::{Durability, Store as _, StoreError},
 };
+use hyper_delay_protocol::Schedule;
 
 /// Tasks of a batch.
 const BATCH: usize = 1_000;

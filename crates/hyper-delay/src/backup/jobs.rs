@@ -36,11 +36,11 @@ mod tests {
     use crate::{
         fjall_store::{Embedded, OpenOptions},
         ledger::{Actor, Advance, Bulk, Ledger, Op, Outcome, View},
-        protocol::Filter,
         record::Act,
         sizes::Sizes,
         store::{Durability, ReadStore as _, fake::Fake},
     };
+    use hyper_delay_protocol::Filter;
 
     fn begin(ledger: &mut Ledger<Fake>) -> u64 {
         let bulk = Bulk {

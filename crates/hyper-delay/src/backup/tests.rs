@@ -12,10 +12,10 @@ use super::{
 use crate::{
     fjall_store::{Embedded, OpenOptions, data_directory::RESTORING},
     ledger::{Ledger, Op, Order, Outcome, Subject},
-    protocol::{Compression, Headers, Terms},
     sizes::Sizes,
     store::{Durability, ReadStore as _, Space, SpaceRow, Store, fake::Fake},
 };
+use hyper_delay_protocol::{Compression, Headers, Terms};
 
 const NOW: u64 = 1_000_000_000_000;
 

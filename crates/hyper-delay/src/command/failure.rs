@@ -9,9 +9,9 @@ use std::{
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, TokenError};
 
 use crate::{
-    ServeError, access::TokenFileError, backup::BackupError, config::ConfigError,
-    inflate::InflateError, load::LoadError, salvage::SalvageError,
+    ServeError, backup::BackupError, config::ConfigError, load::LoadError, salvage::SalvageError,
 };
+use hyper_delay_protocol::{access::TokenFileError, inflate::InflateError};
 
 #[cfg(feature = "cluster")]
 use crate::cluster::{

@@ -8,7 +8,7 @@ use super::{
     listing::{described, print_payload},
     remote::{Remote, print, print_json},
 };
-use crate::{inflate::inflate, protocol::Compression};
+use hyper_delay_protocol::{Compression, inflate::inflate};
 
 /// Print the state, times, attempts and terms of a task; fail if it does not exist.
 #[derive(Debug, Args)]

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     backup::{ImportLimits, Importer},
     config::Config,
-    protocol::{self, Compression, Request, Schedule, Terms},
 };
+use hyper_delay_protocol::{self, Compression, Request, Schedule, Terms};
 
 /// The longest line that is read. The longest of a server has 16 MiB.
 const LONGEST: u64 = 32 << 20;
@@ -347,7 +347,7 @@ fn next(input: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
 
 fn parse(line: &[u8]) -> Result<Scheduled, String> {
     let line = line.trim_ascii_end();
-    let request = protocol::parse(line).map_err(|refusal| refusal.message)?;
+    let request = hyper_delay_protocol::parse(line).map_err(|refusal| refusal.message)?;
     let Request::Schedule(schedule) = request.request else {
         return Err("it is no schedule: give lines of `hyper-delay export`".to_owned());
     };

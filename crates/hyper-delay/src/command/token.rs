@@ -6,7 +6,7 @@ use super::{
     Failure,
     remote::{print, report},
 };
-use crate::access::{Entry, Right, TokenFile};
+use hyper_delay_protocol::access::{Entry, Right, TokenFile};
 
 /// Make, list and revoke the tokens of a server.
 ///

@@ -15,7 +15,6 @@ use super::{group::Group, *};
 use crate::{
     clock::Clock,
     ledger::{Op, Order, Outcome, PendingLimits},
-    protocol::Compression,
     scheduler::{Committed, Token},
     sizes::Sizes,
     store::{
@@ -23,6 +22,7 @@ use crate::{
         fake::{Asked, Fake, Syncs},
     },
 };
+use hyper_delay_protocol::Compression;
 
 /// The reported groups, the number of unsynced writes at each report, and the result.
 struct Run {
@@ -41,7 +41,7 @@ fn job(id: usize) -> Job {
         compression: Compression::None,
         payload: vec![0; 100].into(),
         replace: false,
-        headers: crate::protocol::Headers::default(),
+        headers: hyper_delay_protocol::Headers::default(),
         terms: None,
     });
     Job {

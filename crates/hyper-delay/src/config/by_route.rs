@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::access::check_key;
+use hyper_delay_protocol::access::check_key;
 
 /// Reads such a field. `wanted` is the error of what is no object; the errors of `one` are cures.
 pub(super) fn read<T>(

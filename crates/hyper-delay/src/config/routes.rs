@@ -10,7 +10,7 @@ use super::{
     object::{meant, number},
     read::DAY_MS,
 };
-use crate::protocol::Terms;
+use hyper_delay_protocol::Terms;
 
 /// Reads the field `routes`. The error is the cure.
 pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Terms>, String> {
@@ -67,7 +67,8 @@ fn one(value: &Value) -> Result<Terms, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{config::Config, protocol::Terms};
+    use crate::config::Config;
+    use hyper_delay_protocol::Terms;
 
     fn read(routes: &str) -> Result<Config, String> {
         let json = format!(r#"{{"routes":{routes}}}"#);

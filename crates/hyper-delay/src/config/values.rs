@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
-use crate::protocol::Terms;
+use hyper_delay_protocol::Terms;
 
 use super::{
     AllowedHosts, Cluster, HttpHosts, LogFormat, Quota, Sync, TlsFiles, by_route, hedge, quotas,

@@ -10,10 +10,10 @@ use crate::{
     ledger::View,
     log_limit::Warning,
     outbox::Outbox,
-    protocol::{Code, Refusal, Reply},
     scheduler::{Input, Message, ReplyTo},
     store::{ReadStore, StoreError},
 };
+use hyper_delay_protocol::{Code, Refusal, Reply};
 
 /// The bytes of a line around the rows, with the longest cursor.
 pub(super) const AROUND: usize = 1_024;

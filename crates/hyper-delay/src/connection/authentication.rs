@@ -8,10 +8,10 @@ use tokio::{
 };
 
 use super::{Shared, Slot, reader::ended};
-use crate::{
+use crate::log_limit::Warning;
+use hyper_delay_protocol::{
+    Code, Credential, Line, Refusal, Request, TooLong,
     access::{Denial, Grant, Identity, Revoked, Right, Tokens},
-    log_limit::Warning,
-    protocol::{Code, Credential, Line, Refusal, Request, TooLong},
 };
 
 /// The longest line before authentication, in bytes.

@@ -2,10 +2,8 @@ use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::{
-    protocol::{Code, Filter, List, Refusal, State},
-    store::Space,
-};
+use crate::store::Space;
+use hyper_delay_protocol::{Code, Filter, List, Refusal, State};
 
 /// Where a list continues: a state, and the key in its space after which the next task is.
 #[derive(Debug, Clone, PartialEq, Eq)]

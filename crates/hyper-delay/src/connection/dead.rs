@@ -8,11 +8,10 @@ use super::{
 };
 use crate::{
     ledger::{Listing, Position, Row, View},
-    own_route::OwnRoute,
-    protocol::{Code, DeadTask, Filter, Refusal, Reply},
     record::{Name, Place, key},
     store::{ReadStore, Space, StoreError},
 };
+use hyper_delay_protocol::{Code, DeadTask, Filter, Refusal, Reply, own_route::OwnRoute};
 
 /// A request for dead letters.
 #[derive(Debug, Clone)]

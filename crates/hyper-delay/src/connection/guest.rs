@@ -20,13 +20,12 @@ use tokio::{
 
 use super::{Shared, Slot, authentication::Authentication, requests::Requests};
 use crate::{
-    access::Grant,
     driver::{Event, Events},
     outbox::Outbox,
-    protocol::{Line, Reply},
     scheduler::{ConsumerId, Message},
     store::ReadStore,
 };
+use hyper_delay_protocol::{Line, Reply, access::Grant};
 
 /// The most requests under way. The listener has fewer connections, with one request each.
 const MOST: u32 = 1024;

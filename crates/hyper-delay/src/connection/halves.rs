@@ -18,7 +18,7 @@ use tokio::{
     },
 };
 
-use crate::protocol::Lines;
+use hyper_delay_protocol::Lines;
 
 /// The size of a read of encrypted bytes: that of the largest TLS record.
 const RECORD: usize = 16 << 10;

@@ -10,8 +10,8 @@ use super::{Shared, Slot, halves, linger, reader::ended, writer};
 use crate::{
     log_limit::{LogLimit, Warning},
     metrics::Metrics,
-    protocol::{Code, Refusal, Reply},
 };
+use hyper_delay_protocol::{Code, Refusal, Reply};
 
 /// The longest handshake, from the first byte that could have arrived.
 pub(crate) const LONGEST: Duration = Duration::from_secs(10);

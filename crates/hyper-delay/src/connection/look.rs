@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     ledger::{Listing, Position, Row, View},
-    protocol::{Content, Headers, List, Reply, Seen, State},
     scheduler::{Input, SeenTasks},
     store::{ReadStore, StoreError},
 };
+use hyper_delay_protocol::{Content, Headers, List, Reply, Seen, State};
 
 /// The most keys that a request asks for. With those behind the ends of what it reads, it reads at
 /// most 2,000.

@@ -40,7 +40,6 @@ pub(crate) use socket::watch_over;
 pub(crate) use unfinished::Unfinished;
 
 use crate::{
-    access::{Failures, Tokens},
     clock::Clock,
     config::Config,
     driver::{Event, Events},
@@ -52,6 +51,7 @@ use crate::{
     store::ReadStore,
     tls,
 };
+use hyper_delay_protocol::access::{Failures, Tokens};
 
 /// What all connections share.
 pub(crate) struct Shared<S> {

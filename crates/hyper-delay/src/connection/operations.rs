@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     ledger::{Listing, View},
-    protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply},
     record::{AuditLine, number},
     store::{ReadStore, Space, StoreError},
 };
+use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply};
 
 /// Counts the tasks that a bulk operation would change.
 pub(super) async fn count<S: ReadStore>(asker: Asker<'_, S>, asked: BulkRequest) {

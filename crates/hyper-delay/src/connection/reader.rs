@@ -6,12 +6,8 @@ use super::{
     Shared, Slot, authentication::Authentication, halves::ReadHalf, handshake, idle::IdleTimer,
     requests::Requests,
 };
-use crate::{
-    outbox::Outbox,
-    protocol::{Code, Lines, Refusal, parse},
-    scheduler::ConsumerId,
-    store::ReadStore,
-};
+use crate::{outbox::Outbox, scheduler::ConsumerId, store::ReadStore};
+use hyper_delay_protocol::{Code, Lines, Refusal, parse};
 
 /// The connection is closed after this many consecutive errors: the peer speaks another protocol.
 const MAX_CONSECUTIVE_ERRORS: usize = 100;

@@ -18,10 +18,10 @@ use crate::{
     ledger::Actor,
     log_limit::Warning,
     outbox::Outbox,
-    protocol::{Code, Line, Refusal, Reply, Request, Version},
     scheduler::{Ask, ConsumerId, Input, Message, Operated, ReplyTo},
     store::ReadStore,
 };
+use hyper_delay_protocol::{Code, Line, Refusal, Reply, Request, Version};
 
 const SHUTTING_DOWN: &str = "the server is shutting down: send it again after the restart";
 

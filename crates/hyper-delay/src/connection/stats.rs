@@ -6,13 +6,15 @@ use rustc_hash::FxHashMap;
 
 use super::asker::{Asker, read};
 use crate::{
-    access::{Grant, Right},
     ledger::View,
-    own_route::OwnRoute,
-    protocol::{Counts, RouteStats, Stats},
     record,
     scheduler::{CountsAsked, Input, Listed},
     store::{ReadStore, StoreError},
+};
+use hyper_delay_protocol::{
+    Counts, RouteStats, Stats,
+    access::{Grant, Right},
+    own_route::OwnRoute,
 };
 
 /// Reads the counts on disk, and has the scheduler add what it knows.

@@ -16,11 +16,11 @@ use crate::{
     authority::Authority,
     clock::nanos,
     descriptors::Descriptors,
-    protocol::{Accept, Compression, Reply},
     record::{self, Task},
     scheduler::Message,
     store::{Batch, Bytes, Durability, Snapshot, Space, Store as _, StoreError, Visit, fake::Fake},
 };
+use hyper_delay_protocol::{Accept, Compression, Reply};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -16,16 +16,14 @@ use crate::{
     authority::Authority,
     clock::nanos,
     driver::Event,
-    inflate,
     ledger::View,
     log_limit::{LogLimit, Warning},
     metrics::Metrics,
     outbox::Outbox,
-    protocol::{self, Accept, Encoder, Reply},
     scheduler::{CopyOf, Input, Message},
     store::{ReadStore, StoreError},
-    trace_context,
 };
+use hyper_delay_protocol::{self, Accept, Encoder, Reply, inflate, trace_context};
 
 /// A connection that accepts no bytes for this time is closed.
 pub(super) const STALLED: Duration = Duration::from_secs(30);
@@ -258,7 +256,7 @@ impl<S: ReadStore> Writer<'_, S> {
         let (seq, id, attempt) = (delivery.copy.seq, &*delivery.copy.id, delivery.attempt);
         let read = || {
             self.view.content(seq, |task| {
-                let delivery = protocol::Delivery {
+                let delivery = hyper_delay_protocol::Delivery {
                     id,
                     route,
                     fire_at: task.fire_at,

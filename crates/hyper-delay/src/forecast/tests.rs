@@ -5,10 +5,10 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::{
     ledger::{Ledger, Op, Order},
-    protocol::Compression,
     sizes::Sizes,
     store::fake::Fake,
 };
+use hyper_delay_protocol::Compression;
 
 fn schedule(id: u64, at: u64) -> Op {
     Op::Schedule(Order {
@@ -20,7 +20,7 @@ fn schedule(id: u64, at: u64) -> Op {
         compression: Compression::None,
         payload: Box::default(),
         replace: true,
-        headers: crate::protocol::Headers::default(),
+        headers: hyper_delay_protocol::Headers::default(),
         terms: None,
     })
 }
@@ -116,7 +116,7 @@ fn counts_say_how_far_they_go_while_the_tasks_are_read() {
 }
 
 proptest! {
-    #![proptest_config(crate::cases(200))]
+    #![proptest_config(testkit::cases(200))]
 
     #[test]
     fn counts_are_those_of_the_store_whenever_counting_begins(

@@ -20,10 +20,8 @@ use super::{
     problem::{Problem, Refused},
     state, v1,
 };
-use crate::{
-    config::{Config, HttpHosts},
-    protocol::Code,
-};
+use crate::config::{Config, HttpHosts};
+use hyper_delay_protocol::Code;
 
 /// Refuses requests that other sites or programs may have caused, and large ones.
 pub(super) async fn guard(

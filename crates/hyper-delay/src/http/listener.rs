@@ -29,9 +29,9 @@ use crate::{
     connection::{configure, linger},
     descriptors::Descriptors,
     log_limit::{LogLimit, Warning},
-    protocol::Code,
     shares::{NoShare, Shares},
 };
+use hyper_delay_protocol::Code;
 
 /// One in this many connections is for programs on this machine, such as probes: others cannot take
 /// them.

@@ -8,10 +8,8 @@ use axum::{
 use serde_json::json;
 
 use super::state::NotServing;
-use crate::{
-    connection::NoReply,
-    protocol::{Code, Refusal},
-};
+use crate::connection::NoReply;
+use hyper_delay_protocol::{Code, Refusal};
 
 /// Seconds after which a request may succeed that failed because of the server's state.
 const RETRY: HeaderValue = HeaderValue::from_static("5");

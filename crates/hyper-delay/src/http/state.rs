@@ -15,7 +15,6 @@ use super::{
     v1::{Found, Wanted, search},
 };
 use crate::{
-    access::{Failures, Grant, Tokens},
     config::Config,
     connection::{Answer, Asked},
     driver::{Event, Events},
@@ -23,8 +22,11 @@ use crate::{
     ledger::View,
     log_limit::{LogLimit, Warning},
     metrics::{Gauges, InMemory, Limits, Metrics},
-    secret::Secret,
     store::{ReadStore, StoreError},
+};
+use hyper_delay_protocol::{
+    access::{Failures, Grant, Tokens},
+    secret::Secret,
 };
 
 /// A thread or a disk that does not answer for this time is stuck.

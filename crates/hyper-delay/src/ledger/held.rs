@@ -1,10 +1,10 @@
 use super::tally::Pending;
 use crate::{
-    access::{Grant, Routes},
     record::{Name, Place},
     sizes::{Size, Sizes},
     store::StoreError,
 };
+use hyper_delay_protocol::access::{Grant, Routes};
 
 /// The pending tasks on the routes of tokens that have a quota for them.
 ///

@@ -4,10 +4,10 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use super::{Position, View, scan::scan};
 use crate::{
-    protocol::{Filter, Terms},
     record::{self, Placed, key},
     store::{Bytes, ReadStore, Space, StoreError},
 };
+use hyper_delay_protocol::{Filter, Terms};
 
 /// What is listed of `waiting`, `parked` or `dead`.
 #[derive(Debug, Clone)]

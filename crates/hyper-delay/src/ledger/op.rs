@@ -1,11 +1,8 @@
 use std::sync::Arc;
 
 use super::{Advance, Audited, Bulk, Sweep};
-use crate::{
-    access::Grant,
-    protocol::{Compression, Delivery, Headers, Schedule, Terms},
-    record::Task,
-};
+use crate::record::Task;
+use hyper_delay_protocol::{Compression, Delivery, Headers, Schedule, Terms, access::Grant};
 
 /// An operation on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use super::Op;
-use crate::{
-    protocol::Filter,
-    record::{Act, Job, Place, Progress},
-};
+use crate::record::{Act, Job, Place, Progress};
+use hyper_delay_protocol::Filter;
 
 /// Who asked for an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

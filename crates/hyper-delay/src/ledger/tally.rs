@@ -2,10 +2,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::{key_hash::KeyHash, writes::Writes};
 use crate::{
-    access::Routes,
     record::{self, Counts, Name, Place, key},
     store::{Bytes, Space, Store, StoreError},
 };
+use hyper_delay_protocol::access::Routes;
 
 /// The changes that a batch makes to the counts of routes. Each route is written once in a batch.
 #[derive(Debug, Default)]

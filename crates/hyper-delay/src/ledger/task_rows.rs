@@ -8,11 +8,11 @@ use super::{
     writes::Writes,
 };
 use crate::{
-    access::Grant,
     record::{self, Entry, Expiring, Name, Place, Task, key},
     sizes::Sizes,
     store::{Bytes, Space, Store, StoreError},
 };
+use hyper_delay_protocol::access::Grant;
 
 /// The rows of the tasks: the name, the entry, the content and the expiry of each. The low-water
 /// mark and the counts follow every change.

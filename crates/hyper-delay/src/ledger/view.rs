@@ -9,10 +9,10 @@ use super::{
     scan::{scan, scan_meta},
 };
 use crate::{
-    protocol::Terms,
     record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key, number},
     store::{ReadStore, Space, StoreError},
 };
+use hyper_delay_protocol::Terms;
 
 /// A position in a space that is ordered by time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

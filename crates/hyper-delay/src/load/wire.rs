@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{LoadError, reply::Reply};
-use crate::protocol::Lines;
+use hyper_delay_protocol::Lines;
 
 /// The longest line that a server can send: the highest `max_line_bytes`.
 const LONGEST: usize = 16 << 20;

@@ -28,8 +28,9 @@ pub(crate) use reading::{Limits, read};
 pub(crate) use summary::summary;
 pub(crate) use write_watch::WriteWatch;
 
-use crate::{forecast::Forecast, protocol::Code, store::Room};
+use crate::{forecast::Forecast, store::Room};
 use http_code::COUNTED as HTTP_CODES;
+use hyper_delay_protocol::Code;
 
 /// Tasks that are due within this time count as due soon.
 pub(crate) const SOON: Duration = Duration::from_secs(60);

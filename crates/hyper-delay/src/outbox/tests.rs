@@ -1,7 +1,7 @@
 use std::sync::mpsc::{self, Receiver};
 
 use super::*;
-use crate::protocol::Accept;
+use hyper_delay_protocol::Accept;
 
 fn outbox(capacity: usize) -> (Outbox, Receiver<Report>) {
     let (reports, inbox) = mpsc::channel();

@@ -3,10 +3,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Record, number};
-use crate::{
-    protocol::{AuditRow, Filter},
-    store::{Bytes, StoreError},
-};
+use crate::store::{Bytes, StoreError};
+use hyper_delay_protocol::{AuditRow, Filter};
 
 /// What an operator did, stored in a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

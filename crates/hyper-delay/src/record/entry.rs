@@ -4,7 +4,8 @@ use super::{
     Name, Record,
     terms::{append_terms, take_terms},
 };
-use crate::{protocol::Terms, store::StoreError};
+use crate::store::StoreError;
+use hyper_delay_protocol::Terms;
 
 /// A task as it is listed in a space that is ordered by time: everything but its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

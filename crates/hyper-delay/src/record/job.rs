@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Record;
-use crate::protocol::{Filter, JobRow};
+use hyper_delay_protocol::{Filter, JobRow};
 
 /// A bulk operation, stored under its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,10 +4,8 @@ use super::{
     Digest, Record, key,
     terms::{append_terms, take_terms},
 };
-use crate::{
-    protocol::{State, Terms},
-    store::StoreError,
-};
+use crate::store::StoreError;
+use hyper_delay_protocol::{State, Terms};
 
 /// The state of a task, stored under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

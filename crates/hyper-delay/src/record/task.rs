@@ -5,10 +5,8 @@ use super::{
     Record,
     terms::{append_terms, take_terms},
 };
-use crate::{
-    protocol::{Compression, Terms},
-    store::StoreError,
-};
+use crate::store::StoreError;
+use hyper_delay_protocol::{Compression, Terms};
 
 /// The content of a revision, which its deliveries carry. It is written once and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

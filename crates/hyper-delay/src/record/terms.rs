@@ -1,7 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{append, take};
-use crate::{protocol::Terms, store::StoreError};
+use crate::store::StoreError;
+use hyper_delay_protocol::Terms;
 
 /// The terms of a task as they are stored. The fields are those of [`Terms`].
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use tokio::{task::JoinHandle, time::sleep};
 use tracing::subscriber::DefaultGuard;
 
 use super::*;
-use crate::access::{Entry, Right, TokenFile};
+use hyper_delay_protocol::access::{Entry, Right, TokenFile};
 
 /// The log of a test.
 #[derive(Debug, Clone, Default)]

@@ -8,10 +8,10 @@ use super::{
     SalvageError, faults::Faults, join::Join, missing::Missing, stopped::Stopped, task::Saved,
 };
 use crate::{
-    protocol::{Compression, Terms},
     record::{self, Task},
     store::StoreError,
 };
+use hyper_delay_protocol::{Compression, Terms};
 
 /// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]

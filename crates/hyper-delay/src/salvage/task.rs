@@ -3,10 +3,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::join::Joined;
-use crate::{
-    protocol::Terms,
-    record::{self, Digest, Name, Place, Task},
-};
+use crate::record::{self, Digest, Name, Place, Task};
+use hyper_delay_protocol::Terms;
 
 /// A task that can be saved.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     ledger::{Op, Subject},
-    protocol::{Named, Reply},
     store::Store,
 };
+use hyper_delay_protocol::{Named, Reply};
 
 /// The characters of the reason of a dead letter, at most.
 const REASON: usize = 200;

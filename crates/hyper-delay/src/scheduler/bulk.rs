@@ -11,11 +11,11 @@ use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 use super::{Scheduler, Token, operating::AUDIT, reading::PARKS, task::Task};
 use crate::{
     ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
-    protocol::Filter,
     record::{Act, Job, Place, Progress},
     sizes::{Size, Sizes},
     store::{Space, Store, StoreError},
 };
+use hyper_delay_protocol::Filter;
 
 /// The most keys that one batch reads.
 const fn keys_of(sizes: Sizes) -> usize {

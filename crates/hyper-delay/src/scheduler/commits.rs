@@ -9,9 +9,9 @@ use super::{
 use crate::{
     config::Quota,
     ledger::{Op, Order, Outcome, Subject},
-    protocol::{Code, Reply},
     store::Store,
 };
+use hyper_delay_protocol::{Code, Reply};
 
 impl<S: Store> Scheduler<S> {
     /// Takes all that was committed together, then reads what was parked with it, once for each

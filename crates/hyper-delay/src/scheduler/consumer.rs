@@ -10,8 +10,8 @@ use race_wheel::{Key, Tick};
 pub(super) use ended::{ClosedConsumer, Overdue};
 
 use super::{late::LateCopies, lending::Lending};
-use crate::protocol::{Accept, Named};
 use crate::scheduler::own_registration::OwnRegistration;
+use hyper_delay_protocol::{Accept, Named};
 
 /// A connection, as the scheduler sees it.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use super::{
     consumer::{ClosedConsumer, Consumer, Copy, Overdue},
     unfailed::Avoided,
 };
-use crate::protocol::Named;
+use hyper_delay_protocol::Named;
 
 /// The open connections.
 #[derive(Debug, Default)]

@@ -3,12 +3,11 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 use rustc_hash::FxHashSet;
 
 use super::{ConsumerId, CountsAsked, ReplyTo, Scheduler};
-use crate::own_route::OwnRoute;
-use crate::{
+use crate::{metrics::Metrics, store::Store};
+use hyper_delay_protocol::own_route::OwnRoute;
+use hyper_delay_protocol::{
+    Reply, RouteStats, Stats,
     access::{Grant, Right},
-    metrics::Metrics,
-    protocol::{Reply, RouteStats, Stats},
-    store::Store,
 };
 
 /// What only the memory of a scheduler knows, for counts.
@@ -54,7 +53,7 @@ pub(crate) struct Listed {
     /// Only of those of which this allows the administration. `None`: all.
     #[cfg_attr(
         any(feature = "cluster", test),
-        serde(with = "crate::access::forwarded")
+        serde(with = "hyper_delay_protocol::access::forwarded")
     )]
     pub(crate) grant: Option<Arc<Grant>>,
 }

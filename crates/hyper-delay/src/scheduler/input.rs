@@ -4,14 +4,13 @@ use race_wheel::Tick;
 use rustc_hash::FxHashMap;
 
 use super::{Listed, Operated, Settings};
-use crate::own_route::OwnRoute;
 use crate::{
-    access::Grant,
     authority::Authority,
     ledger::{Op, Outcome, PendingLimits, Subject},
-    protocol::{Accept, Line, Mode, Named, Reply, Stats},
     store::StoreError,
 };
+use hyper_delay_protocol::own_route::OwnRoute;
+use hyper_delay_protocol::{Accept, Line, Mode, Named, Reply, Stats, access::Grant};
 
 /// A connection, by a number that is never used again.
 pub(crate) type ConsumerId = u64;
@@ -189,7 +188,7 @@ pub(crate) struct Nacked {
     pub delay_ms: Option<u64>,
     /// Why.
     pub reason: Option<Arc<str>>,
-    /// Whether the consumer has failed. See [`Request::Nack`](crate::protocol::Request::Nack).
+    /// Whether the consumer has failed. See [`Request::Nack`](hyper_delay_protocol::Request::Nack).
     pub failed: bool,
 }
 

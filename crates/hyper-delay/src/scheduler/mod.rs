@@ -89,7 +89,6 @@ use crate::{
     clock::{Now, nanos},
     ledger::{Op, View},
     metrics::Metrics,
-    protocol::Reply,
     store::{Store, StoreError},
 };
 use bulk::Bulk;
@@ -97,6 +96,7 @@ use consumer::Consumer;
 use consumers::Consumers;
 use expiry::Expiry;
 use horizon::Horizon;
+use hyper_delay_protocol::Reply;
 use low_water::LowWater;
 use quotas::Quotas;
 use remote::Remote;

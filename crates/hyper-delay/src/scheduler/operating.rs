@@ -7,11 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{ReplyTo, Scheduler, Token, bulk::Running};
 use crate::{
     ledger::{Actor, Audited, Bulk, Changed, Op, Outcome},
-    protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request},
     record::Act,
     sizes::Size,
     store::Store,
 };
+use hyper_delay_protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request};
 
 /// The most bulk operations that are not done.
 const JOBS: usize = 16;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::own_route::OwnRoute;
+use hyper_delay_protocol::own_route::OwnRoute;
 
 /// The route that the server makes for a connection, and what rests on its registration. A schedule
 /// that is refused changes nothing, so the registration goes with the last one that rests on it.

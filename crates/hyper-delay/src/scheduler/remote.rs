@@ -14,10 +14,10 @@ use super::{
 use crate::{
     clock::{Now, nanos},
     ledger::Op,
-    protocol::{Mode, Named},
     record::Place,
     store::Store,
 };
+use hyper_delay_protocol::{Mode, Named};
 
 /// The longest ack timeout that a task, a route or the configuration can have.
 const LONGEST_ACK_TIMEOUT: Duration = Duration::from_secs(86_400);

@@ -8,10 +8,12 @@ use super::{
     round::{GivenBack, Harm},
 };
 use crate::{
-    access::{Denial, Grant, Right},
     ledger::{Op, Order},
-    protocol::{Code, Mode, Named, Refusal, Reply, Request, Schedule},
     store::Store,
+};
+use hyper_delay_protocol::{
+    Code, Mode, Named, Refusal, Reply, Request, Schedule,
+    access::{Denial, Grant, Right},
     trace_context,
 };
 

@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::{ReplyTo, Scheduler, SeenTasks};
-use crate::{
-    protocol::{Reply, Seen, State},
-    store::Store,
-};
+use crate::store::Store;
+use hyper_delay_protocol::{Reply, Seen, State};
 
 impl<S: Store> Scheduler<S> {
     /// Adds which tasks are in flight to tasks that were read from the disk, and replies with them.

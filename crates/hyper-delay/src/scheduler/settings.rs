@@ -2,12 +2,11 @@ use std::{sync::Arc, time::Duration};
 
 use super::task::Task;
 use crate::{
-    access::Grant,
     config::{Config, Quota},
     ledger::PendingLimits,
-    protocol::Terms,
     sizes::Sizes,
 };
+use hyper_delay_protocol::{Terms, access::Grant};
 
 /// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     clock::Now,
     ledger::{Kicked, Listed, Position, Subject},
-    protocol::Terms,
 };
+use hyper_delay_protocol::Terms;
 
 /// A task in memory.
 #[derive(Debug)]

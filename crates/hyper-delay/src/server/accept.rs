@@ -17,7 +17,6 @@ use tokio::{
 };
 
 use crate::{
-    access::Tokens,
     config::Config,
     connection::{self, Shared, Slot, Slots},
     descriptors::Descriptors,
@@ -25,12 +24,12 @@ use crate::{
     http::HttpTls,
     log_limit::Warning,
     progress::Progress,
-    protocol::{Code, Refusal, Reply},
     reload::{Protection, Update},
     scheduler::{ConsumerId, Input},
     store::ReadStore,
     tls::Tls,
 };
+use hyper_delay_protocol::{Code, Refusal, Reply, access::Tokens};
 
 /// The longest wait for a free file descriptor before `accept` is tried again.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -13,7 +13,6 @@ use tokio::{
 
 use super::{ServeError, accept::Acceptor, shutdown};
 use crate::{
-    access::Failures,
     clock::Clock,
     config::Config,
     connection::{Guests, MOST_BACKUPS, Shared, Unfinished},
@@ -27,6 +26,7 @@ use crate::{
     store::ReadStore,
     tls::Tls,
 };
+use hyper_delay_protocol::access::Failures;
 
 /// The listeners, with what was checked before the store is open.
 pub(super) struct Front {

@@ -5,10 +5,10 @@ use tempfile::TempDir;
 use super::{backup, check, entries, filled, restore};
 use crate::{
     fjall_store::data_directory::RESTORING,
-    protocol::Terms,
     record::{self, Entry, Expiring, Name, Place, Task, key},
     store::{Batch, Bytes, Durability, ReadStore as _, Space, Store as _, fake::Fake},
 };
+use hyper_delay_protocol::Terms;
 
 /// Changes a store, and returns why its backup is refused.
 fn refusal(change: impl Fn(&mut Batch, &Fake)) -> String {

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     cluster::ShardId,
-    protocol::{Code, Named, Refusal, Reply, Request},
     scheduler::{ConsumerId, Message},
 };
+use hyper_delay_protocol::{Code, Named, Refusal, Reply, Request};
 
 const NO_LEADER: &str = "this node reaches no leader of the shard of this route at the moment: send \
     it again with the same id";

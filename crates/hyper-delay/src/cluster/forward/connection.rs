@@ -12,11 +12,8 @@ use super::{
     lending::Lending,
     wishes::{WishId, Wishes},
 };
-use crate::{
-    cluster::ShardId,
-    protocol::{Accept, Mode},
-    scheduler::OwnRegistration,
-};
+use crate::{cluster::ShardId, scheduler::OwnRegistration};
+use hyper_delay_protocol::{Accept, Mode};
 
 /// A connection of a client.
 #[derive(Debug)]

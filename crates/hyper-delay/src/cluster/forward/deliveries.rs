@@ -13,9 +13,9 @@ use crate::{
     authority::Authority,
     cluster::ShardId,
     ledger::Subject,
-    protocol::Named,
     scheduler::{Adopted, ConsumerId, LateCopies},
 };
+use hyper_delay_protocol::Named;
 
 /// A delivery to a client.
 #[derive(Debug, Clone)]

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     cluster::{ShardId, shard_of_seq},
-    protocol::{Code, Future, Refusal, Reply},
     scheduler::{ConsumerId, Counted, CountsAsked, Message, ReplyTo, SeenTasks},
 };
+use hyper_delay_protocol::{Code, Future, Refusal, Reply};
 
 const LATE: &str = "this node has not caught up with the others in time: send it again, or ask \
     another node";

@@ -58,9 +58,9 @@ use crate::{
     clock::{Now, nanos},
     config::Config,
     metrics::Metrics,
-    protocol::{Code, Refusal, Reply},
     scheduler::{ConsumerId, Input, Message, Next},
 };
+use hyper_delay_protocol::{Code, Refusal, Reply};
 
 /// What does not change while a node runs.
 #[derive(Debug, Clone)]

@@ -5,7 +5,8 @@ use super::{
     session::{Pending, Queueable, What},
     wire::Asked,
 };
-use crate::{cluster::shard_of_seq, protocol::Request, scheduler::Operated};
+use crate::{cluster::shard_of_seq, scheduler::Operated};
+use hyper_delay_protocol::Request;
 
 impl Forwarder {
     /// Passes a request of an operator to the leader of the shard of its route.

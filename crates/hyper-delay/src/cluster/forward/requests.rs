@@ -9,10 +9,12 @@ use super::{
     wire::{Asked, NO_ANSWER, ToLeader, Why},
 };
 use crate::{
-    access::{Denial, Grant, Right},
     cluster::{self, ShardId},
-    protocol::{Accept, Code, Mode, Refusal, Reply, Request, Schedule},
     scheduler::{Ask, ConsumerId, Input},
+};
+use hyper_delay_protocol::{
+    Accept, Code, Mode, Refusal, Reply, Request, Schedule,
+    access::{Denial, Grant, Right},
 };
 
 impl Forwarder {

@@ -21,9 +21,9 @@ use crate::{
         log::{Leader, NodeName},
     },
     ledger::Subject,
-    protocol::{Mode, Named},
     scheduler::ConsumerId,
 };
+use hyper_delay_protocol::{Mode, Named};
 
 /// Later than every other moment.
 pub(super) const NEVER: Tick = Tick::new(u64::MAX);

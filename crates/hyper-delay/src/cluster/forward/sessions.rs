@@ -18,9 +18,9 @@ use crate::{
         log::{Leader, NodeName},
         shard_of,
     },
-    protocol::Mode,
     scheduler::Adopted,
 };
+use hyper_delay_protocol::Mode;
 
 const UNKNOWN: &str = "the leader of the shard of this route is gone, and it is not known whether \
     the request took effect: send it again with the same id";

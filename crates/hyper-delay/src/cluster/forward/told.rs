@@ -15,9 +15,9 @@ use super::{
 use crate::{
     authority::Authority,
     cluster::{ShardId, log::NodeName},
-    protocol::{Code, Mode, Reason, Refusal, Reply},
     scheduler::{ConsumerId, CopyOf, Credit, Message},
 };
+use hyper_delay_protocol::{Code, Mode, Reason, Refusal, Reply};
 
 impl Forwarder {
     pub(super) fn told(&mut self, node: &NodeName, shard: ShardId, told: ToServing) {

@@ -9,11 +9,13 @@ use race_wheel::Tick;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    access::{self, Grant},
     cluster::log::NodeName,
     ledger::{Actor, Subject},
-    protocol::{Future, Mode, Named, Reply, Request},
     scheduler::{Adopted, ConsumerId, Counted, Credit, Listed},
+};
+use hyper_delay_protocol::{
+    Future, Mode, Named, Reply, Request,
+    access::{self, Grant},
 };
 
 /// The number of a request within a session, from 1.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::protocol::Accept;
+use hyper_delay_protocol::Accept;
 
 /// The number of a registration that asks for something.
 pub(super) type WishId = u64;

@@ -7,12 +7,12 @@ use crate::{
     cluster::{Charter, ShardId, replica::Replica, shard_of},
     fjall_store::{Embedded, OpenOptions, replicas::NodeDirectory},
     ledger::{Ledger, Op, Order, View},
-    protocol::{Compression, Headers},
     record::key,
     salvage,
     sizes::Sizes,
     store::{Batch, Durability, Space, Store, fake::Fake},
 };
+use hyper_delay_protocol::{Compression, Headers};
 
 const CHARTER: Charter = Charter {
     cluster: 7,

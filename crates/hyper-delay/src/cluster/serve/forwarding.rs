@@ -23,9 +23,9 @@ use crate::{
     driver::Event,
     outbox::Outboxes,
     progress::Progress,
-    protocol::Refusal,
     scheduler::{ConsumerId, Input, Next, Settings},
 };
+use hyper_delay_protocol::Refusal;
 
 /// The maximum number of events between two reads of the clock.
 const BURST: usize = 256;

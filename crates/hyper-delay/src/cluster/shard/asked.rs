@@ -3,10 +3,10 @@
 use super::Shard;
 use crate::{
     cluster::forward::wire::{Asked, Look, Looked, Number},
-    protocol::{Code, Line, Refusal, Request},
     scheduler::{Ask, ConsumerId, Input, Operated, ReplyTo},
     store::Store,
 };
+use hyper_delay_protocol::{Code, Line, Refusal, Request};
 
 impl Asked {
     /// Returns whether it makes a task.

@@ -13,10 +13,10 @@ use crate::{
         log::NodeName,
     },
     ledger::Subject,
-    protocol::Reply,
     scheduler::{Acked, ConsumerId, CopyOf, Input, Message, Nacked},
     store::Store,
 };
+use hyper_delay_protocol::Reply;
 
 /// A link from a node, by a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

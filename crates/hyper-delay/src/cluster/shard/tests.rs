@@ -21,10 +21,10 @@ use crate::{
     },
     config::Config,
     ledger::Subject,
-    protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule},
     scheduler::ConsumerId,
     store::{StoreError, fake::Fake},
 };
+use hyper_delay_protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule};
 
 const CHARTER: Charter = Charter {
     cluster: 7,
@@ -197,7 +197,7 @@ fn register() -> OfClient {
     OfClient::Register {
         route: "r".into(),
         credit: None,
-        mode: crate::protocol::Mode::Shared,
+        mode: hyper_delay_protocol::Mode::Shared,
         accept: None,
     }
 }

@@ -9,11 +9,11 @@ use super::{
 };
 use crate::{
     cluster::{ShardId, forward::Event, shard_of},
-    protocol::{Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms},
     record,
     scheduler::{Ask, ConsumerId, Input},
     store::{ReadStore as _, Space, fake::Fake},
 };
+use hyper_delay_protocol::{Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms};
 
 /// The first client schedules and cancels; it can take deliveries, as the others do.
 const PRODUCER: usize = 0;

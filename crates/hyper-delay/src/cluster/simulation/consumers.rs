@@ -11,10 +11,8 @@ use super::{
     node::CREDIT,
     world::{MILLI, START, World},
 };
-use crate::{
-    protocol::{Named, Reason, Reply, Request},
-    scheduler::{ConsumerId, Message},
-};
+use crate::scheduler::{ConsumerId, Message};
+use hyper_delay_protocol::{Named, Reason, Reply, Request};
 
 /// What a consumer says of a delivery.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use crate::{
         log::NodeName,
         shard::{self, PeerId},
     },
-    protocol::Reply,
     scheduler::{ConsumerId, CopyOf, Input, Message, Next},
 };
+use hyper_delay_protocol::Reply;
 
 /// A message on a link is on its way for this long at the most.
 pub(super) const SLOWEST: u64 = 900 * MILLI;

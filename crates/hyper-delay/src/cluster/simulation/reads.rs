@@ -9,9 +9,9 @@ use super::{
 };
 use crate::{
     cluster::forward::{AskedId, Event},
-    protocol::Refusal,
     store::Space,
 };
+use hyper_delay_protocol::Refusal;
 
 /// The reads of a history. `None` in a world without reads: they would change its histories.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{ledger::Subject, protocol::Headers, sizes::Sizes, store::Room};
+use crate::{ledger::Subject, sizes::Sizes, store::Room};
+use hyper_delay_protocol::Headers;
 
 fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
     let mut job = job(0);

@@ -11,9 +11,9 @@ use crate::{
         dead::{Letters, dead},
         stats::stats,
     },
-    protocol::Filter,
     store::{Snapshot, Space, Visit},
 };
+use hyper_delay_protocol::Filter;
 
 /// A store whose reads fail.
 struct Unreadable(fn() -> StoreError);

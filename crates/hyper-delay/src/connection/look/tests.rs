@@ -16,11 +16,11 @@ use crate::{
     driver::Event,
     ledger::{Ledger, Op, Order, Subject},
     outbox::Outbox,
-    protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter},
     scheduler::{Message, ReplyTo},
     sizes::Sizes,
     store::{Durability, fake::Fake},
 };
+use hyper_delay_protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter};
 
 const PAYLOAD: &[u8] = b"hello";
 

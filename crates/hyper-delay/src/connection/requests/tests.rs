@@ -6,12 +6,14 @@ use tokio::sync::{Semaphore, watch};
 
 use super::*;
 use crate::{
-    access::{Grant, Tokens},
     clock::Clock,
     config::Config,
     connection::{MOST_BACKUPS, Unfinished},
-    protocol::parse,
     store::fake::Fake,
+};
+use hyper_delay_protocol::{
+    access::{Grant, Tokens},
+    parse,
 };
 
 const HERE: &str = "127.0.0.1";

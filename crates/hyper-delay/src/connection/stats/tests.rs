@@ -1,10 +1,10 @@
 use super::*;
 use crate::{
     ledger::{Ledger, Op, Order},
-    protocol::Compression,
     sizes::Sizes,
     store::{Durability, fake::Fake},
 };
+use hyper_delay_protocol::Compression;
 
 #[test]
 fn routes_on_disk_beyond_a_page_are_announced() {
@@ -21,7 +21,7 @@ fn routes_on_disk_beyond_a_page_are_announced() {
                 compression: Compression::None,
                 payload: Box::default(),
                 replace: false,
-                headers: crate::protocol::Headers::default(),
+                headers: hyper_delay_protocol::Headers::default(),
                 terms: None,
             };
             ledger.apply(&Op::Schedule(order), 0).unwrap();

@@ -11,7 +11,7 @@ use super::super::{
     problem::{Problem, code},
     state::Serving,
 };
-use crate::{
+use hyper_delay_protocol::{
     access::{Denial, Grant, Right},
     secret::Secret,
 };

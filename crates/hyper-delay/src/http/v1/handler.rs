@@ -20,10 +20,8 @@ use super::{
     operation::{self, Operation},
     query,
 };
-use crate::{
-    connection::Asked,
-    protocol::{Code, Encoder, Line, Refusal, Reply, Request as Kind, Version, parse},
-};
+use crate::connection::Asked;
+use hyper_delay_protocol::{Code, Encoder, Line, Refusal, Reply, Request as Kind, Version, parse};
 
 type Params = Result<RawPathParams, RawPathParamsRejection>;
 

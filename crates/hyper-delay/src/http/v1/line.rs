@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{super::problem::Problem, query::Parameter};
-use crate::protocol::Code;
+use hyper_delay_protocol::Code;
 
 /// Fields that a body must not have: they come from elsewhere.
 const ELSEWHERE: [(&str, &str); 3] = [
@@ -112,7 +112,7 @@ mod tests {
     use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::{super::operation::in_path, *};
-    use crate::protocol::{Request, parse};
+    use hyper_delay_protocol::{Request, parse};
 
     fn schedule(body: &[u8]) -> Result<String, Problem> {
         let mut line = LineOf::new("schedule");

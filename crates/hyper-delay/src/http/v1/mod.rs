@@ -61,7 +61,7 @@ pub(crate) fn read(
     name: &str,
     query: &str,
     body: &[u8],
-) -> Option<(&'static str, crate::protocol::Line)> {
+) -> Option<(&'static str, hyper_delay_protocol::Line)> {
     let operation = OPERATIONS.get(choice % OPERATIONS.len())?;
     let parts = operation.path.split('/');
     let names = parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));

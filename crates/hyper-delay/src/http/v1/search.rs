@@ -96,10 +96,10 @@ mod tests {
     use crate::{
         cluster::{ShardId, first_seq, merged::Merged, shard_of},
         ledger::{Ledger, Op, Order},
-        protocol::Compression,
         sizes::Sizes,
         store::{Durability, fake::Fake},
     };
+    use hyper_delay_protocol::Compression;
 
     /// Returns a store that has a task with this id on each of `routes` routes.
     fn store(routes: usize, id: &str) -> Arc<Fake> {
@@ -122,7 +122,7 @@ mod tests {
                 compression: Compression::None,
                 payload: b"".as_slice().into(),
                 replace: false,
-                headers: crate::protocol::Headers::default(),
+                headers: hyper_delay_protocol::Headers::default(),
                 terms: None,
             };
             ledger.apply(&Op::Schedule(order), 1).unwrap();

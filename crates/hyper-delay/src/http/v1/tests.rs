@@ -9,7 +9,7 @@ use super::{
     operation::{Method, Operation},
     *,
 };
-use crate::protocol::Code;
+use hyper_delay_protocol::Code;
 
 fn document() -> Value {
     serde_json::from_str(OPENAPI).unwrap()

@@ -1,10 +1,10 @@
 use super::*;
 use crate::{
     ledger::{Ledger, Op, Order, Subject},
-    protocol::Compression,
     sizes::Sizes,
     store::{Durability, fake::Fake},
 };
+use hyper_delay_protocol::Compression;
 
 const KEYS: usize = 2_000;
 
@@ -18,7 +18,7 @@ fn order(route: &str, id: u64, at: u64) -> Op {
         compression: Compression::None,
         payload: Box::default(),
         replace: false,
-        headers: crate::protocol::Headers::default(),
+        headers: hyper_delay_protocol::Headers::default(),
         terms: None,
     })
 }

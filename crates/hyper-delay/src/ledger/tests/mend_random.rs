@@ -73,7 +73,7 @@ fn payload(content: &Bytes) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(crate::cases(200))]
+    #![proptest_config(testkit::cases(200))]
 
     #[test]
     fn exactly_the_tasks_with_content_and_name_or_entry_are_saved(

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     ledger::{Kicked, Op, Order, Outcome, Subject, Sweep, SweepAct},
-    protocol::Terms,
     record::Place,
 };
+use hyper_delay_protocol::Terms;
 
 /// The deduplication window in milliseconds.
 pub(super) const KEEP: u64 = 1_000;

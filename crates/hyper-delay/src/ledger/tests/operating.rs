@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::world::{World, schedule};
 use crate::{
     ledger::{Actor, Advance, Audited, Bulk, Ledger, Op, Outcome, Sweep, SweepAct, View},
-    protocol::Filter,
     record::{Act, AuditLine, Job, Place, Progress},
     sizes::Sizes,
     store::{Durability, fake::Fake},
 };
+use hyper_delay_protocol::Filter;
 
 fn audited(op: Op) -> Op {
     let actor = Actor {

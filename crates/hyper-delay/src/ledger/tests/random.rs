@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     ledger::{Actor, Audited, Bulk, Op, Subject, Sweep, SweepAct},
-    protocol::{Filter, Headers, Terms},
     record::{Act, Place},
     store::Durability,
 };
+use hyper_delay_protocol::{Filter, Headers, Terms};
 
 /// A step of a history.
 #[derive(Debug, Clone)]
@@ -234,7 +234,7 @@ const fn durability(synced: bool) -> Durability {
 }
 
 proptest! {
-    #![proptest_config(crate::cases(400))]
+    #![proptest_config(testkit::cases(400))]
 
     #[test]
     fn every_history_is_consistent_after_every_power_loss(steps in vec(step(), 1..120)) {

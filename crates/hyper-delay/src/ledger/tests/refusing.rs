@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::world::{World, schedule};
 use crate::{
-    access::{Entry, Grant, Right},
     ledger::{Op, Order, Outcome, PendingLimits},
     store::Durability,
 };
+use hyper_delay_protocol::access::{Entry, Grant, Right};
 
 fn order(id: &str, payload: &[u8], replace: bool) -> Order {
     match schedule("r", id, 10_000, payload, replace) {

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, PendingLimits, Subject},
-    protocol::{Compression, Headers, Terms},
     sizes::Sizes,
     store::{Batch, Durability, Store as _, fake::Fake},
 };
+use hyper_delay_protocol::{Compression, Headers, Terms};
 
 pub(super) struct World {
     pub(super) store: Arc<Fake>,

@@ -2,10 +2,10 @@ use super::*;
 use crate::metrics::ShardGauges;
 use crate::{
     ledger::{Ledger, Op, Order, Position, Subject},
-    protocol::Compression,
     sizes::Sizes,
     store::{Durability, fake::Fake},
 };
+use hyper_delay_protocol::Compression;
 
 const NOW: u64 = 100_000;
 
@@ -27,7 +27,7 @@ fn order(route: &str, id: &str, at: u64) -> Order {
         compression: Compression::None,
         payload: b"".as_slice().into(),
         replace: false,
-        headers: crate::protocol::Headers::default(),
+        headers: hyper_delay_protocol::Headers::default(),
         terms: None,
     }
 }

@@ -6,12 +6,12 @@ use super::stopped_store::Directory;
 use crate::{
     fjall_store::Embedded,
     ledger::{Actor, Audited, Bulk, Ledger, Op, View},
-    protocol::Filter,
     record::{Act, key},
     salvage::repair,
     sizes::Sizes,
     store::{Batch, Durability, Space, Store as _},
 };
+use hyper_delay_protocol::Filter;
 
 /// A store with a paused route and a bulk operation that goes on.
 fn directory() -> Directory {

@@ -14,11 +14,11 @@ use crate::{
     backup::{self, Stream},
     fjall_store::Embedded,
     ledger::{Ledger, Op, Order, Outcome, Subject},
-    protocol::{Compression, Headers, Terms},
     salvage::{export, repair, repair::Repaired, verify},
     sizes::Sizes,
     store::{Durability, ReadStore as _, Space, Store as _},
 };
+use hyper_delay_protocol::{Compression, Headers, Terms};
 
 pub(super) const ROUTES: [&str; 2] = ["north", "south"];
 

@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::stopped_store::{Directory, EACH, ROUTES, assert_consistent, headers, schedule, terms};
 use crate::{
     fjall_store::Embedded,
-    protocol::{Compression, Terms},
     record::{self, Counts, Entry, Name, Place, Task, key},
     salvage::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
@@ -14,6 +13,7 @@ use crate::{
     },
     store::{Batch, Durability, ReadStore as _, Space, Store as _},
 };
+use hyper_delay_protocol::{Compression, Terms};
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 

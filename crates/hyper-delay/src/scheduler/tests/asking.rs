@@ -7,11 +7,9 @@ use super::{
     World,
     delivered::Delivered,
 };
-use crate::{
-    ledger::Actor,
-    protocol::{
-        BulkAct, BulkRequest, Compression, Filter, Headers, Line, Named, Request, Schedule, Terms,
-    },
+use crate::ledger::Actor;
+use hyper_delay_protocol::{
+    BulkAct, BulkRequest, Compression, Filter, Headers, Line, Named, Request, Schedule, Terms,
 };
 
 /// Returns a request as the connection of a consumer sends it.

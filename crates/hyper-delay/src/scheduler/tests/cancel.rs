@@ -1,7 +1,8 @@
 //! What a cancel tells about the consumers of a task.
 
 use super::{Step, World, world::START};
-use crate::{config::Config, protocol::Reply, scheduler::Input};
+use crate::{config::Config, scheduler::Input};
+use hyper_delay_protocol::Reply;
 
 /// The `in_flight` of the cancels that found the task, in order.
 fn in_flight(world: &World) -> Vec<bool> {

@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::World;
-use crate::{protocol::Reply, scheduler::ConsumerId};
+use crate::scheduler::ConsumerId;
+use hyper_delay_protocol::Reply;
 
 /// The route and the id of a task.
 pub(super) type Name = (Arc<str>, Arc<str>);

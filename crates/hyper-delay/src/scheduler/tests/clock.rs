@@ -86,14 +86,14 @@ fn a_backoff_does_not_follow_the_wall_clock() {
     world.settle();
     assert_eq!(world.deliveries.len(), 1);
     world.set_clock(-HOUR.cast_signed());
-    let delivery = crate::protocol::Named {
+    let delivery = hyper_delay_protocol::Named {
         id: "task".into(),
         route: None,
         attempt: None,
     };
     world.ask(
         consumer,
-        crate::protocol::Request::Nack {
+        hyper_delay_protocol::Request::Nack {
             delivery,
             delay_ms: Some(5000),
             reason: None,

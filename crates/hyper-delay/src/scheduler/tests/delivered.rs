@@ -1,9 +1,7 @@
 use std::sync::Arc;
 
-use crate::{
-    protocol::{Named, Request},
-    scheduler::ConsumerId,
-};
+use crate::scheduler::ConsumerId;
+use hyper_delay_protocol::{Named, Request};
 
 /// A delivery that was sent.
 #[derive(Debug, Clone)]

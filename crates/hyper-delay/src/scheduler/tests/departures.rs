@@ -1,10 +1,8 @@
 //! The routes of closed connections.
 
 use super::World;
-use crate::{
-    protocol::{Mode, Reply, Request},
-    scheduler::{ConsumerId, Input, Next},
-};
+use crate::scheduler::{ConsumerId, Input, Next};
+use hyper_delay_protocol::{Mode, Reply, Request};
 
 /// The routes that a closed connection leaves in one go.
 const CHUNK: usize = 1024;

@@ -3,10 +3,10 @@
 use super::{Step, World, world::START};
 use crate::{
     config::Config,
-    protocol::Request,
     scheduler::{CopyOf, Input, Next},
     store::Space,
 };
+use hyper_delay_protocol::Request;
 
 #[test]
 fn an_ending_server_fails_no_round() {

@@ -3,11 +3,11 @@
 use super::{Step, World, invariants, world::START};
 use crate::{
     config::Config,
-    protocol::{Reply, Terms},
     record::key,
     scheduler::{Input, Next},
     store::Space,
 };
+use hyper_delay_protocol::{Reply, Terms};
 
 const EXPIRES: Terms = Terms {
     expires_at: Some(START + 500),

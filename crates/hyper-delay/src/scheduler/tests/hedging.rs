@@ -1,12 +1,8 @@
 //! Hedged rounds, on the frozen clock.
 
 use super::{World, invariants, world::START};
-use crate::{
-    config::Config,
-    protocol::{Reply, Request},
-    scheduler::Input,
-    store::Space,
-};
+use crate::{config::Config, scheduler::Input, store::Space};
+use hyper_delay_protocol::{Reply, Request};
 
 fn hedged(delay_ms: u64) -> World {
     let config = Config {

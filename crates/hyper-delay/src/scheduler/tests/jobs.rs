@@ -6,10 +6,10 @@ use super::{Step, World, world::START};
 use crate::{
     config::Config,
     ledger::View,
-    protocol::{BulkAct, Filter},
     record::{self, key},
     store::{Batch, Durability, Space, Store as _, fake::Fake},
 };
+use hyper_delay_protocol::{BulkAct, Filter};
 
 const ROUTES: [&str; 2] = ["first", "second"];
 

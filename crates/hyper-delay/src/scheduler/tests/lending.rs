@@ -177,7 +177,7 @@ fn a_paused_route_asks_for_no_credit() {
     let consumer = world.connect(&["paused", "route"]);
     schedule(&mut world, "paused", &["a"]);
     let route = "paused".into();
-    world.ask(0, crate::protocol::Request::Pause { route });
+    world.ask(0, hyper_delay_protocol::Request::Pause { route });
     world.settle();
     world.lend(consumer, 1);
     let before = wanted(&world, consumer);

@@ -1,7 +1,8 @@
 //! What is in memory is bounded, whatever is on disk.
 
 use super::{World, world::START};
-use crate::{protocol::Request, store::Space};
+use crate::store::Space;
+use hyper_delay_protocol::Request;
 
 #[test]
 fn overdue_tasks_without_a_consumer_leave_memory() {
@@ -47,7 +48,7 @@ fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
         Request::Register {
             route: "route".into(),
             credit: Some(1),
-            mode: crate::protocol::Mode::Shared,
+            mode: hyper_delay_protocol::Mode::Shared,
             accept: None,
         },
     );
@@ -71,7 +72,7 @@ fn a_new_consumer_gets_what_is_parked_behind_the_queue_of_a_busy_one() {
     let register = |credit| Request::Register {
         route: "route".into(),
         credit,
-        mode: crate::protocol::Mode::Shared,
+        mode: hyper_delay_protocol::Mode::Shared,
         accept: None,
     };
     let busy = world.connect(&[]);
@@ -99,14 +100,14 @@ fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
     world.connect(&["other"]);
     world.ask(
         0,
-        Request::Schedule(crate::protocol::Schedule {
+        Request::Schedule(hyper_delay_protocol::Schedule {
             id: None,
             route: Some("other".into()),
             fire_at: 0,
-            compression: crate::protocol::Compression::None,
+            compression: hyper_delay_protocol::Compression::None,
             payload: Box::default(),
             replace: false,
-            headers: crate::protocol::Headers::default(),
+            headers: hyper_delay_protocol::Headers::default(),
             terms: None,
         }),
     );
@@ -187,7 +188,7 @@ fn all_that_is_parked_comes_to_a_consumer_with_room_for_it() {
         Request::Register {
             route: "route".into(),
             credit: Some(u16::MAX),
-            mode: crate::protocol::Mode::Shared,
+            mode: hyper_delay_protocol::Mode::Shared,
             accept: None,
         },
     );

@@ -1,11 +1,8 @@
 //! Pauses and bulk operations.
 
 use super::{Step, World, invariants, world::START};
-use crate::{
-    protocol::{BulkAct, Code, Filter, Reply, Request},
-    scheduler::Input,
-    store::Space,
-};
+use crate::{scheduler::Input, store::Space};
+use hyper_delay_protocol::{BulkAct, Code, Filter, Reply, Request};
 
 fn pause(world: &mut World, route: &str) {
     let route = route.into();

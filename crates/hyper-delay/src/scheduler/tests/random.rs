@@ -13,15 +13,10 @@ use super::{
     invariants,
     world::Delivered,
 };
-use crate::{
-    config::Config,
-    protocol::{BulkAct, Filter, Mode, Request, Terms},
-    record::key,
-    scheduler::Input,
-    store::Space,
-};
+use crate::{config::Config, record::key, scheduler::Input, store::Space};
 use cluster::{ClusterHappens, Reports};
 use history::{Happens, happens};
+use hyper_delay_protocol::{BulkAct, Filter, Mode, Request, Terms};
 use options::{Options, options};
 
 /// The second one is hedged, and so is the third, with a longer delay.
@@ -319,7 +314,7 @@ fn in_cluster() -> impl Strategy<Value = InCluster> {
 
 /// The cases of one of four parts of `number`, or of `PROPTEST_CASES`.
 fn part_of(number: u32) -> ProptestConfig {
-    let mut config = crate::cases(number);
+    let mut config = testkit::cases(number);
     config.cases = config.cases.div_ceil(4);
     config
 }

@@ -123,7 +123,7 @@ fn a_dead_letter_that_is_kicked_meanwhile_stays() {
     dies(&mut world, "b", "other");
     world.pass(1_000);
     world.scheduler.tick(world.now);
-    let kick = crate::protocol::Request::Kick {
+    let kick = hyper_delay_protocol::Request::Kick {
         route: "a".into(),
         id: "task".into(),
     };
@@ -133,7 +133,7 @@ fn a_dead_letter_that_is_kicked_meanwhile_stays() {
 
     dies(&mut world, "a", "again");
     world.run(99_500);
-    let kick = crate::protocol::Request::Kick {
+    let kick = hyper_delay_protocol::Request::Kick {
         route: "a".into(),
         id: "again".into(),
     };

@@ -1,10 +1,8 @@
 //! The numbers of rounds tell deliveries apart.
 
 use super::{Step, World, world::START};
-use crate::{
-    config::Config,
-    protocol::{Reply, Request},
-};
+use crate::config::Config;
+use hyper_delay_protocol::{Reply, Request};
 
 fn removed(world: &World) -> Vec<bool> {
     let replies = world.replies.iter();

@@ -3,9 +3,9 @@
 use super::{World, world::START};
 use crate::{
     config::{Config, Quota},
-    protocol::{Code, Reply, Terms},
     store::Space,
 };
+use hyper_delay_protocol::{Code, Reply, Terms};
 
 fn world(per_second: u32) -> World {
     let quota = Quota {

@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     config::Config,
-    protocol::{Mode, Reply},
     scheduler::{Adopted, ConsumerId, Input},
     store::Space,
 };
+use hyper_delay_protocol::{Mode, Reply};
 
 /// A shard that has delivered a task to the only connection, in the round with the number 1.
 fn shard() -> (World, ConsumerId) {

@@ -4,11 +4,11 @@ use super::{World, invariants, world::START};
 use crate::{
     config::Config,
     ledger::Op,
-    protocol::{BulkAct, Filter, Reply, Request, Terms},
     record,
     scheduler::{CopyOf, Input},
     store::Space,
 };
+use hyper_delay_protocol::{BulkAct, Filter, Reply, Request, Terms};
 
 const NONE: Terms = Terms {
     expires_at: None,

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     config::Config,
-    protocol::{Reply, Terms},
     scheduler::{CopyOf, Input},
 };
+use hyper_delay_protocol::{Reply, Terms};
 
 fn world() -> World {
     let config = Config {

@@ -20,11 +20,11 @@ use crate::{
     clock::Now,
     config::Config,
     ledger::{Op, Sweep, SweepAct},
-    protocol::{Mode, Reply, Request},
     record::{self, Place, Task},
     sizes::Sizes,
     store::{ReadStore as _, Space, fake::Fake},
 };
+use hyper_delay_protocol::{Mode, Reply, Request};
 
 pub(super) use super::delivered::Delivered;
 

@@ -14,11 +14,11 @@ use super::*;
 use crate::{
     backup::Stream,
     ledger::{Op, Order, Outcome},
-    protocol::Compression,
     salvage,
     sizes::Sizes,
     store::ReadStore as _,
 };
+use hyper_delay_protocol::Compression;
 
 /// The time for which finished names are remembered.
 const DEDUPE_SECONDS: u64 = 604_800;
@@ -187,7 +187,7 @@ fn finished_names_of_the_release_are_remembered() {
             compression: Compression::None,
             payload: Box::default(),
             replace: false,
-            headers: crate::protocol::Headers::default(),
+            headers: hyper_delay_protocol::Headers::default(),
             terms: None,
         };
         ledger.apply(&Op::Schedule(order), now).unwrap()

@@ -16,9 +16,9 @@ use super::{
 use crate::{
     cluster::log::Member,
     ledger::Subject,
-    protocol::{Accept, Mode, Named, Reason, Request, Stats, parse},
     scheduler::{Ask, CopyOf, CountsAsked, Credit, Listed, ReplyTo},
 };
+use hyper_delay_protocol::{Accept, Mode, Named, Reason, Request, Stats, parse};
 
 const MILLI: u64 = 1_000_000;
 const CLIENT: ConsumerId = 5;

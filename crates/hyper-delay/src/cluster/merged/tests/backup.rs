@@ -7,11 +7,11 @@ use crate::{
     backup::{Stream, restore},
     fjall_store::{Embedded, OpenOptions},
     ledger::{Ledger, Op, Order, Outcome, View},
-    protocol::{Compression, Headers},
     record::{self, Done, key},
     sizes::Sizes,
     store::{Durability, ReadStore, Space, SpaceRow},
 };
+use hyper_delay_protocol::{Compression, Headers};
 
 fn rows(store: &impl ReadStore) -> Vec<SpaceRow> {
     let rows = store.snapshot().unwrap().rows;

@@ -20,10 +20,10 @@ use crate::{
     config::Config,
     connection::{Asked, Guests, Shared, Unfinished},
     driver::Event,
-    protocol::{Encoder, Reply, Version, parse},
     scheduler::{Input, Message, ReplyTo},
     store::ReadStore,
 };
+use hyper_delay_protocol::{Encoder, Reply, Version, parse};
 
 pub(super) struct Client<S> {
     guests: Guests<S>,

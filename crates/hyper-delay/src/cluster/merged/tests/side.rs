@@ -12,11 +12,11 @@ use crate::{
     ledger::{
         Actor, Advance, Audited, Bulk, Ledger, Op, Order, Outcome, Subject, Sweep, SweepAct, View,
     },
-    protocol::{Compression, Filter, Headers, Terms},
     record::{Act, Progress},
     sizes::Sizes,
     store::{Durability, Space, fake::Fake},
 };
+use hyper_delay_protocol::{Compression, Filter, Headers, Terms};
 
 pub(super) const ROUTES: u8 = 12;
 pub(super) const IDS: u8 = 30;

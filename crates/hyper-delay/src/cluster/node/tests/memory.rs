@@ -24,9 +24,9 @@ use crate::{
         shard::Leadership,
     },
     config::Config,
-    protocol::Reply,
     scheduler::{Input, Message},
 };
+use hyper_delay_protocol::Reply;
 
 const TASKS: usize = 1_000_000;
 

@@ -6,9 +6,9 @@ use super::fixture::PRODUCER;
 use crate::{
     clock::Clock,
     cluster::node::Told,
-    protocol::{Compression, Headers, Line, Reply, Request, Schedule},
     scheduler::{Ask, Input, Message},
 };
+use hyper_delay_protocol::{Compression, Headers, Line, Reply, Request, Schedule};
 
 /// When the tasks are due, in Unix milliseconds.
 static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);

@@ -32,7 +32,7 @@ fn break_link(world: &mut World, heard: Option<u64>, adopted: Vec<Adopted>) {
     world.begin_again(heard);
     world.says(ToLeader::Opened(CLIENT));
     world.says(ToLeader::Adopted(CLIENT, adopted));
-    let (route, mode) = ("r".into(), crate::protocol::Mode::Shared);
+    let (route, mode) = ("r".into(), hyper_delay_protocol::Mode::Shared);
     world.says(ToLeader::Bound(CLIENT, route, mode));
     world.says(ToLeader::Ready);
     world.says(ToLeader::Lent(CLIENT, 5));
@@ -152,7 +152,7 @@ fn a_connection_that_closes_because_its_node_ends_has_failed_nothing() {
         let (mut world, copies) = two_copies();
         let other = CLIENT + 1;
         world.says(ToLeader::Opened(other));
-        let (route, mode) = ("r".into(), crate::protocol::Mode::Shared);
+        let (route, mode) = ("r".into(), hyper_delay_protocol::Mode::Shared);
         world.says(ToLeader::Bound(other, route, mode));
         world.says(ToLeader::Lent(other, 5));
         world.settle();
@@ -192,7 +192,7 @@ fn a_node_whose_link_breaks_while_it_ends_has_failed_nothing() {
     world.begin_again(Some(2));
     world.says(ToLeader::Ending);
     world.says(ToLeader::Opened(CLIENT));
-    let (route, mode) = ("r".into(), crate::protocol::Mode::Shared);
+    let (route, mode) = ("r".into(), hyper_delay_protocol::Mode::Shared);
     world.says(ToLeader::Bound(CLIENT, route, mode));
     world.says(ToLeader::Ready);
     world.says(ToLeader::Lent(CLIENT, 5));
@@ -206,7 +206,7 @@ fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
     let (mut world, copies) = two_copies();
     world.now.wall_nanos += 7_000_000_000;
     world.told.clear();
-    let delivery = crate::protocol::Named {
+    let delivery = hyper_delay_protocol::Named {
         id: copies[0].id.clone(),
         route: None,
         attempt: None,

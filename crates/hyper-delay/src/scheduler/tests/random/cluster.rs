@@ -6,13 +6,11 @@ use proptest::prelude::*;
 use race_wheel::Tick;
 
 use super::{ROUTES, nth_latest};
-use crate::{
-    protocol::Mode,
-    scheduler::{
-        Adopted, ConsumerId, Input,
-        tests::{World, client::Client, world::Delivered},
-    },
+use crate::scheduler::{
+    Adopted, ConsumerId, Input,
+    tests::{World, client::Client, world::Delivered},
 };
+use hyper_delay_protocol::Mode;
 
 #[derive(Debug, Clone)]
 pub(super) enum ClusterHappens {

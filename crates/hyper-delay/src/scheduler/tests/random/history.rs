@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::ROUTES;
-use crate::protocol::{BulkAct, Terms};
+use hyper_delay_protocol::{BulkAct, Terms};
 
 #[derive(Debug, Clone)]
 pub(super) enum Happens {

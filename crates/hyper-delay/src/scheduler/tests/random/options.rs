@@ -2,10 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::{
-    config::{Config, Quota},
-    protocol::Terms,
-};
+use crate::config::{Config, Quota};
+use hyper_delay_protocol::Terms;
 
 #[derive(Debug, Clone)]
 pub(super) struct Options {

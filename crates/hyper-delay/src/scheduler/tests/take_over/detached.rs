@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::{super::invariants, begin, first, rounds, shard};
 use crate::{
     config::Config,
-    protocol::Reply,
     scheduler::{
         Adopted, ConsumerId, CopyOf, Input,
         tests::{World, world::START},
     },
 };
+use hyper_delay_protocol::Reply;
 
 /// The connection of the only delivery is detached. Returns what it has.
 fn detach(world: &mut World, consumer: ConsumerId) -> Adopted {

@@ -1,10 +1,8 @@
 //! Tasks that are removed, of which another leader has delivered some.
 
 use super::{super::Step, *};
-use crate::{
-    protocol::{BulkAct, Filter, Terms},
-    scheduler::Next,
-};
+use crate::scheduler::Next;
+use hyper_delay_protocol::{BulkAct, Filter, Terms};
 
 const EXPIRES: Terms = Terms {
     expires_at: Some(START + 500),

@@ -8,16 +8,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::Xxh3;
 
 use self::random::Random;
-use crate::{
-    cluster::{
-        forward::wire::{ToLeader, ToServing},
-        link::{
-            frame::{self, Frame},
-            hello,
-        },
+use crate::cluster::{
+    forward::wire::{ToLeader, ToServing},
+    link::{
+        frame::{self, Frame},
+        hello,
     },
-    protocol::{Reply, Request},
 };
+use hyper_delay_protocol::{Reply, Request};
 
 fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,0 +1,78 @@
+use serde::{Deserialize, Serialize};
+
+use super::Routes;
+use crate::secret::Hash;
+
+/// What a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Right {
+    /// To schedule and cancel tasks.
+    Schedule,
+    /// To receive tasks and answer them.
+    Consume,
+    /// To look into routes and change them: counts, dead letters.
+    Admin,
+}
+
+impl Right {
+    /// Every right.
+    pub const ALL: [Self; 3] = [Self::Schedule, Self::Consume, Self::Admin];
+
+    /// The name in the file of tokens.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Consume => "consume",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// What the holder of a token or of a certificate may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Grant {
+    /// The id of its entry in the file of tokens.
+    pub id: String,
+    /// Its name, for logs.
+    pub name: String,
+    /// What it allows.
+    pub rights: Vec<Right>,
+    /// Where it allows that.
+    pub routes: Routes,
+    /// The most schedules per second. `None`: no limit.
+    pub schedules_per_second: Option<u32>,
+    /// The most tasks pending on its routes; tasks of other tokens count. `None`: no limit.
+    pub pending: Option<u64>,
+    /// The most bytes of their payloads. `None`: no limit.
+    pub pending_bytes: Option<u64>,
+    /// What its holder shows.
+    pub(super) proof: Proof,
+}
+
+/// What the holder of a grant shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// A secret with this hash.
+    Token(Hash),
+    /// A certificate with this name.
+    Certificate(String),
+    /// It was shown to another node.
+    Elsewhere,
+}
+
+impl Grant {
+    /// Returns whether it allows this on a route.
+    #[must_use]
+    pub fn allows(&self, right: Right, route: &str) -> bool {
+        self.rights.contains(&right) && self.routes.contain(route)
+    }
+
+    /// Returns whether it allows this on every route.
+    #[must_use]
+    pub fn allows_everywhere(&self, right: Right) -> bool {
+        self.rights.contains(&right) && self.routes.are_all()
+    }
+}

@@ -1,0 +1,73 @@
+//! The line protocol as pure functions from bytes to values and back: no sockets, no clock, no
+//! configuration.
+//!
+//! `PROTOCOL.md` is normative. [`Lines`] splits bytes into lines, [`parse`](fn@parse) turns a line
+//! into a [`Line`] or a [`Refusal`], and [`Encoder`] and [`Delivery`] write the lines of the
+//! server:
+//!
+//! ```
+//! use hyper_delay_protocol::{Encoder, Lines, Reply, Request, parse};
+//!
+//! let mut lines = Lines::new(65_536);
+//! lines.room().extend_from_slice(b"{\"kind\":\"ping\",\"tag\":\"7\"}\r\n{\"kind\"");
+//! let line = parse(lines.next().unwrap().unwrap()).unwrap();
+//! assert_eq!(line.request, Request::Ping);
+//! assert!(lines.next().is_none(), "the second line has not ended yet");
+//!
+//! let mut out = Vec::new();
+//! Encoder::default().encode(&Reply::Pong, line.tag.as_deref(), &mut out);
+//! assert_eq!(out, b"{\"kind\":\"pong\",\"tag\":\"7\"}\n");
+//! ```
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod access;
+pub mod inflate;
+pub mod own_route;
+pub mod secret;
+pub mod trace_context;
+
+mod accept;
+mod compression;
+mod credential;
+mod payload;
+
+mod lines;
+
+mod refusal;
+mod request;
+
+mod field;
+mod fields;
+mod parse;
+
+mod object;
+
+mod dead;
+mod delivery;
+mod look;
+mod operate;
+mod reply;
+mod stats;
+mod version;
+
+mod encoded;
+mod headers;
+mod terms;
+
+pub use accept::Accept;
+pub use compression::Compression;
+pub use credential::Credential;
+pub use dead::DeadTask;
+pub use delivery::Delivery;
+pub use headers::Headers;
+pub use lines::{Lines, TooLong};
+pub use look::{Content, Filter, Future, List, Seen, Spans, State};
+pub use operate::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
+pub use parse::parse;
+pub use refusal::{Code, Refusal};
+pub use reply::{Reason, Reply};
+pub use request::{Line, Mode, Named, Request, Schedule};
+pub use stats::{Counts, RouteStats, Stats};
+pub use terms::Terms;
+pub use version::{Encoder, Version};

@@ -1,0 +1,124 @@
+//! Requests of operators.
+
+use super::*;
+use crate::State;
+
+#[test]
+fn requests_of_operators_are_parsed() {
+    let (id, route) = (Arc::<str>::from("x"), Arc::<str>::from("r"));
+    let after = Some(Arc::<str>::from("a"));
+    let list = List {
+        route: None,
+        state: None,
+        filter: Filter::default(),
+        after: None,
+        limit: 100,
+        payload: false,
+    };
+    for (line, request) in [
+        (
+            r#""get","route_key":"r","id":"x","payload":true"#,
+            Request::Get {
+                route: route.clone(),
+                id,
+                payload: true,
+            },
+        ),
+        (r#""future""#, Request::Future),
+        (r#""jobs""#, Request::Jobs),
+        (r#""stop","job":7"#, Request::Stop { job: 7 }),
+        (
+            r#""pause","route_key":"r""#,
+            Request::Pause {
+                route: route.clone(),
+            },
+        ),
+        (
+            r#""resume","route_key":"r""#,
+            Request::Resume {
+                route: route.clone(),
+            },
+        ),
+        (
+            r#""audit","before":7,"limit":8"#,
+            Request::Audit {
+                before: Some(7),
+                limit: 8,
+            },
+        ),
+        (
+            r#""reasons","route_key":"r","after":"a""#,
+            Request::Reasons {
+                route: Some(route.clone()),
+                after: after.clone(),
+            },
+        ),
+        (
+            r#""delete_all","route_key":"r","reason":"m","dry_run":true,"in_flight":true"#,
+            Request::Bulk(Box::new(BulkRequest {
+                act: BulkAct::Delete,
+                route: route.clone(),
+                filter: Filter {
+                    reason: Some("m".into()),
+                    ..Filter::default()
+                },
+                in_flight: false,
+                dry_run: true,
+            })),
+        ),
+        (
+            r#""purge","route_key":"r","reason":"m","in_flight":true"#,
+            Request::Bulk(Box::new(BulkRequest {
+                act: BulkAct::Purge,
+                route: route.clone(),
+                filter: Filter::default(),
+                in_flight: true,
+                dry_run: false,
+            })),
+        ),
+        (r#""list""#, Request::List(Box::new(list.clone()))),
+        (
+            r#""list","route_key":"r","state":"dead","until":6,"after":"a","limit":1,"payload":true"#,
+            Request::List(Box::new(List {
+                route: Some(route),
+                state: Some(State::Dead),
+                filter: Filter {
+                    until: Some(6),
+                    ..Filter::default()
+                },
+                after,
+                limit: 1,
+                payload: true,
+            })),
+        ),
+    ] {
+        assert_eq!(request_of(&format!("{{\"kind\":{line}}}")), request);
+    }
+}
+
+#[test]
+fn a_range_of_time_must_not_be_empty() {
+    for line in [
+        r#"{"kind":"list","from":5,"until":5}"#,
+        r#"{"kind":"dead","route_key":"r","from":5,"until":4}"#,
+        r#"{"kind":"kick_all","route_key":"r","from":5,"until":4}"#,
+    ] {
+        let refusal = refusal_of(line);
+        assert_eq!(refusal.code, Code::BadField, "{line}");
+        let message = refusal.message;
+        assert!(
+            message.ends_with("give a time after from, which is 5"),
+            "{message}"
+        );
+    }
+    let reason = "x".repeat(1_025);
+    let refusal = refusal_of(format!(
+        r#"{{"kind":"kick_all","route_key":"r","reason":"{reason}"}}"#
+    ));
+    assert!(
+        refusal
+            .message
+            .ends_with("give a string of at most 1024 bytes"),
+        "{refusal}"
+    );
+}
