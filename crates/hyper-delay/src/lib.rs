@@ -19,7 +19,6 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod authority;
-pub mod config;
 
 mod backup;
 mod clock;
@@ -68,6 +67,18 @@ pub mod access {
     //! Who may do what: tokens, and the rights that they give on routes.
 
     pub use hyper_delay_protocol::access::{Grant, Right, Routes, Secret, TokenFileError, Tokens};
+}
+
+pub mod config {
+    //! The configuration of the server.
+    //!
+    //! [`Config::load`] reads a JSON file. Every field is optional; unknown fields and values out of
+    //! range are errors. `CONFIGURATION.md` has the table of the fields.
+
+    pub use hyper_delay_config::{
+        AllowedHosts, Changes, Cluster, Config, ConfigError, EtcdTlsFiles, EtcdUser, Exposed,
+        HttpHosts, Loaded, LogFormat, NodeTlsFiles, Overrides, Quota, Source, Sync, TlsFiles,
+    };
 }
 
 pub mod protocol {

@@ -14,10 +14,10 @@ use tokio::{
 
 use crate::{
     ServeError,
-    config::{Config, TlsFiles},
     progress::Progress,
     tls::{self, Tls, TlsError, TlsStamp},
 };
+use hyper_delay_config::{Config, TlsFiles};
 use hyper_delay_protocol::access::{TokenFileError, TokenStamp, Tokens, foreign_owner};
 
 /// The time between two looks at the files.

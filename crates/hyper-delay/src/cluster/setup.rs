@@ -1,83 +1,75 @@
 //! What the parts of a node take from the configuration.
 
-use std::time::Duration;
-
+#[cfg(feature = "cluster")]
+use super::log::etcd::config::{ClientCertificate, EtcdConfig, EtcdTls, EtcdUser};
 use super::{lease::LeaseTimes, link::tls::LinkFiles, log::Member};
-use crate::config::Cluster;
+use hyper_delay_config::Cluster;
 
 #[cfg(feature = "cluster")]
 mod password;
 #[cfg(feature = "cluster")]
 pub(crate) use password::PasswordError;
 
-impl Cluster {
-    /// Returns this node, as other nodes see it.
-    pub(crate) fn member(&self) -> Member {
-        Member {
-            node: self.node.as_str().into(),
-            address: self.advertise.as_str().into(),
-        }
+/// Returns the node that this configuration is of, as other nodes see it.
+pub(crate) fn member(cluster: &Cluster) -> Member {
+    Member {
+        node: cluster.node.as_str().into(),
+        address: cluster.advertise.as_str().into(),
     }
+}
 
-    /// Returns how long the lease of this node lasts.
-    pub(crate) const fn lease(&self) -> Duration {
-        Duration::from_millis(self.lease_ms)
-    }
+/// Returns the times of the lease of the node.
+pub(crate) const fn lease_times(cluster: &Cluster) -> LeaseTimes {
+    LeaseTimes::of(cluster.lease())
+}
 
-    /// Returns the times of the lease of this node.
-    pub(crate) const fn lease_times(&self) -> LeaseTimes {
-        LeaseTimes::of(self.lease())
-    }
+/// Returns the files of TLS between nodes. `None`: links are plain.
+pub(crate) fn link_files(cluster: &Cluster) -> Option<LinkFiles> {
+    let files = cluster.tls.as_ref()?;
+    Some(LinkFiles {
+        cert: files.cert.clone(),
+        key: files.key.clone(),
+        ca: files.ca.clone(),
+    })
+}
 
-    /// Returns the files of TLS between nodes. `None`: links are plain.
-    pub(crate) fn link_files(&self) -> Option<LinkFiles> {
-        let files = self.tls.as_ref()?;
-        Some(LinkFiles {
-            cert: files.cert.clone(),
-            key: files.key.clone(),
-            ca: files.ca.clone(),
+/// Returns how etcd is reached. Reads the file of the password.
+///
+/// # Errors
+///
+/// If that cannot be used.
+#[cfg(feature = "cluster")]
+pub(crate) fn etcd_config(cluster: &Cluster) -> Result<EtcdConfig, PasswordError> {
+    let tls = cluster.etcd_tls.as_ref();
+    let client = tls.and_then(|tls| tls.cert.clone().zip(tls.key.clone()));
+    let user = cluster.etcd_user.as_ref().map(|user| {
+        Ok(EtcdUser {
+            name: user.name.clone(),
+            password: password::read(&user.password_file)?,
         })
-    }
-
-    /// Returns how etcd is reached. Reads the file of the password.
-    ///
-    /// # Errors
-    ///
-    /// If that cannot be used.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn etcd_config(
-        &self,
-    ) -> Result<super::log::etcd::config::EtcdConfig, PasswordError> {
-        use super::log::etcd::config::{ClientCertificate, EtcdConfig, EtcdTls, EtcdUser};
-
-        let tls = self.etcd_tls.as_ref();
-        let client = tls.and_then(|tls| tls.cert.clone().zip(tls.key.clone()));
-        let user = self.etcd_user.as_ref().map(|user| {
-            Ok(EtcdUser {
-                name: user.name.clone(),
-                password: password::read(&user.password_file)?,
-            })
-        });
-        Ok(EtcdConfig {
-            endpoints: self.etcd.clone(),
-            tls: EtcdTls {
-                ca: tls.and_then(|tls| tls.ca.clone()),
-                client: client.map(|(cert, key)| ClientCertificate { cert, key }),
-            },
-            user: user.transpose()?,
-            lease: self.lease(),
-        })
-    }
+    });
+    Ok(EtcdConfig {
+        endpoints: cluster.etcd.clone(),
+        tls: EtcdTls {
+            ca: tls.and_then(|tls| tls.ca.clone()),
+            client: client.map(|(cert, key)| ClientCertificate { cert, key }),
+        },
+        user: user.transpose()?,
+        lease: cluster.lease(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::{
+        path::{Path, PathBuf},
+        time::Duration,
+    };
 
     use serde_json::json;
 
     use super::*;
-    use crate::config::Config;
+    use hyper_delay_config::Config;
 
     fn cluster(password_file: &Path) -> Cluster {
         let json = json!({"cluster": {
@@ -96,13 +88,13 @@ mod tests {
     #[test]
     fn node_and_its_links_get_their_fields() {
         let cluster = cluster("password".as_ref());
-        let member = cluster.member();
+        let member = member(&cluster);
         assert_eq!(
             (&*member.node, &*member.address),
             ("n1", "n1.internal:7002")
         );
-        assert_eq!(cluster.lease_times().ttl, Duration::from_millis(800));
-        let files = cluster.link_files().unwrap();
+        assert_eq!(lease_times(&cluster).ttl, Duration::from_millis(800));
+        let files = link_files(&cluster).unwrap();
         assert_eq!(
             [files.cert, files.key, files.ca],
             ["c", "k", "a"].map(PathBuf::from)
@@ -114,7 +106,7 @@ mod tests {
     fn etcd_gets_its_fields() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, "s3cret\n").unwrap();
-        let etcd = cluster(file.path()).etcd_config().unwrap();
+        let etcd = etcd_config(&cluster(file.path())).unwrap();
         assert_eq!(etcd.endpoints, ["https://a:2379", "https://b:2379"]);
         assert_eq!(etcd.lease, Duration::from_millis(800));
         assert_eq!(etcd.tls.ca, Some("ea".into()));
@@ -127,9 +119,7 @@ mod tests {
     #[cfg(feature = "cluster")]
     #[test]
     fn a_missing_password_file_is_named() {
-        let error = cluster("/nowhere/password".as_ref())
-            .etcd_config()
-            .unwrap_err();
+        let error = etcd_config(&cluster("/nowhere/password".as_ref())).unwrap_err();
         let error = error.to_string();
         assert!(
             error.starts_with("/nowhere/password: cannot be read: "),

@@ -14,10 +14,8 @@ use super::{
     Failure, files,
     remote::{Remote, print, report},
 };
-use crate::{
-    backup::{ImportLimits, Importer},
-    config::Config,
-};
+use crate::backup::{ImportLimits, Importer};
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{self, Compression, Request, Schedule, Terms};
 
 /// The longest line that is read. The longest of a server has 16 MiB.

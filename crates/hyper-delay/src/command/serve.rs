@@ -10,14 +10,17 @@ use super::{
     signal::{self, Reload},
 };
 #[cfg(feature = "cluster")]
-use crate::{ServeError, cluster::link::tls::LinkTls, config::Cluster};
 use crate::{
-    ServeOptions,
-    config::{Config, Loaded, LogFormat, Overrides, parse_address},
-    progress::Progress,
-    reload,
-    server::run_watched,
+    ServeError,
+    cluster::{
+        link::tls::LinkTls,
+        setup::{etcd_config, link_files},
+    },
 };
+use crate::{ServeOptions, progress::Progress, reload, server::run_watched};
+#[cfg(feature = "cluster")]
+use hyper_delay_config::Cluster;
+use hyper_delay_config::{Config, Loaded, LogFormat, Overrides, parse_address};
 
 /// Threads that read the disk for `stats` and `dead`. Each may hold an open file.
 const BLOCKING_THREADS: usize = 8;
@@ -59,13 +62,13 @@ pub(super) struct Serve {
 /// Reads the files of a node of a cluster, as its start does.
 #[cfg(feature = "cluster")]
 fn check_cluster(cluster: &Cluster) -> Result<(), Failure> {
-    if let Some(files) = cluster.link_files() {
+    if let Some(files) = link_files(cluster) {
         let tls = LinkTls::load(&files).map_err(ServeError::from)?;
         if let Some(trouble) = tls.trouble(&cluster.advertise) {
             report(&format!("warning: {trouble}"))?;
         }
     }
-    cluster.etcd_config()?.connections()?;
+    etcd_config(cluster)?.connections()?;
     Ok(())
 }
 

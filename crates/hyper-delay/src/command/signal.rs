@@ -5,10 +5,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{Failure, service_manager::ServiceManager};
-use crate::{
-    config::{Config, Overrides},
-    progress::Progress,
-};
+use crate::progress::Progress;
+use hyper_delay_config::{Config, Overrides};
 
 /// Resolves at SIGINT or SIGTERM. The call itself installs the handlers, before the future is
 /// polled.

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use crate::config::Sync;
+use hyper_delay_config::Sync;
 
 /// Oldest unsynced write (interval mode only).
 #[derive(Debug)]

@@ -10,13 +10,13 @@ use super::{
     pace::Pace,
 };
 use crate::{
-    config::Sync,
     metrics::Metrics,
     progress::Progress,
     scheduler::Committed,
     sizes::Sizes,
     store::{Durability, Store, StoreError},
 };
+use hyper_delay_config::Sync;
 
 /// Writes groups, and syncs.
 pub(crate) struct Writer<S> {

@@ -41,7 +41,6 @@ pub(crate) use unfinished::Unfinished;
 
 use crate::{
     clock::Clock,
-    config::Config,
     driver::{Event, Events},
     freshness::Freshness,
     log_limit::LogLimit,
@@ -51,6 +50,7 @@ use crate::{
     store::ReadStore,
     tls,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::access::{Failures, Tokens};
 
 /// What all connections share.

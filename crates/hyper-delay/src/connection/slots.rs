@@ -10,10 +10,10 @@ use std::{
 };
 
 use crate::{
-    config::Config,
     descriptors::Descriptors,
     shares::{NoShare, Share, Shares},
 };
+use hyper_delay_config::Config;
 
 /// A connection in a reserved slot is closed this long after its last line.
 const RESERVED_IDLE: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@ use std::{io, time::Duration};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-use crate::config::Config;
+use hyper_delay_config::Config;
 
 /// Keepalive probes that stay unanswered before the connection is closed.
 const PROBES: u32 = 3;

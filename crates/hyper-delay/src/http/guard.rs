@@ -20,7 +20,7 @@ use super::{
     problem::{Problem, Refused},
     state, v1,
 };
-use crate::config::{Config, HttpHosts};
+use hyper_delay_config::{Config, HttpHosts};
 use hyper_delay_protocol::Code;
 
 /// Refuses requests that other sites or programs may have caused, and large ones.

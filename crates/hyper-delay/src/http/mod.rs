@@ -24,7 +24,7 @@ pub(crate) use state::{Access, ReadGauges, Serving};
 #[cfg(feature = "internals")]
 pub(crate) use v1::read;
 
-use crate::config::Config;
+use hyper_delay_config::Config;
 use state::{Phase, State};
 
 /// A running listener. Dropping it closes the listener and all connections.

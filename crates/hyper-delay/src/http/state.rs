@@ -15,7 +15,6 @@ use super::{
     v1::{Found, Wanted, search},
 };
 use crate::{
-    config::Config,
     connection::{Answer, Asked},
     driver::{Event, Events},
     freshness::Freshness,
@@ -24,6 +23,7 @@ use crate::{
     metrics::{Gauges, InMemory, Limits, Metrics},
     store::{ReadStore, StoreError},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{
     access::{Failures, Grant, Tokens},
     secret::Secret,

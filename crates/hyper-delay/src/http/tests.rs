@@ -13,12 +13,12 @@ use tokio::{
 
 use super::*;
 use crate::{
-    config::Cluster,
     connection::{Answer, NoReply},
     driver::{Event, Events},
     metrics::{InMemory, Limits, Metrics},
     store::fake::Fake,
 };
+use hyper_delay_config::Cluster;
 
 /// A listener, and what a server would give it. `configs` lives as long as the listener.
 async fn start() -> (Http, SocketAddr, watch::Sender<Config>) {

@@ -7,10 +7,10 @@ use super::{
     tasks::Left,
 };
 use crate::{
-    config::Quota,
     ledger::{Op, Order, Outcome, Subject},
     store::Store,
 };
+use hyper_delay_config::Quota;
 use hyper_delay_protocol::{Code, Reply};
 
 impl<S: Store> Scheduler<S> {

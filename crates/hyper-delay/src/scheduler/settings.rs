@@ -1,11 +1,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::task::Task;
-use crate::{
-    config::{Config, Quota},
-    ledger::PendingLimits,
-    sizes::Sizes,
-};
+use crate::{ledger::PendingLimits, sizes::Sizes};
+use hyper_delay_config::{Config, Quota};
 use hyper_delay_protocol::{Terms, access::Grant};
 
 /// The part of the configuration that concerns the scheduler.

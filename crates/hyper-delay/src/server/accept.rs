@@ -17,7 +17,6 @@ use tokio::{
 };
 
 use crate::{
-    config::Config,
     connection::{self, Shared, Slot, Slots},
     descriptors::Descriptors,
     driver::Event,
@@ -29,6 +28,7 @@ use crate::{
     store::ReadStore,
     tls::Tls,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Code, Refusal, Reply, access::Tokens};
 
 /// The longest wait for a free file descriptor before `accept` is tried again.

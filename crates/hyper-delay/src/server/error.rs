@@ -1,6 +1,7 @@
 use std::io;
 
-use crate::{TlsError, config::Exposed, descriptors, store::StoreError};
+use crate::{TlsError, descriptors, store::StoreError};
+use hyper_delay_config::Exposed;
 use hyper_delay_protocol::access::TokenFileError;
 
 /// The reason why a server ended without being asked to.

@@ -14,7 +14,6 @@ use tokio::{
 use super::{ServeError, accept::Acceptor, shutdown};
 use crate::{
     clock::Clock,
-    config::Config,
     connection::{Guests, MOST_BACKUPS, Shared, Unfinished},
     driver::Events,
     freshness::Freshness,
@@ -26,6 +25,7 @@ use crate::{
     store::ReadStore,
     tls::Tls,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::access::Failures;
 
 /// The listeners, with what was checked before the store is open.

@@ -24,7 +24,6 @@ pub use options::ServeOptions;
 
 use crate::{
     committer::committer,
-    config::Config,
     descriptors::{self, Descriptors},
     driver::{Driver, Event, Events},
     fjall_store::{Embedded, OpenOptions, data_directory::warn_if_open},
@@ -40,6 +39,7 @@ use crate::{
     store::Store,
 };
 use front::{Engine, Front, Threads};
+use hyper_delay_config::Config;
 use threads::Running;
 
 #[cfg(not(test))]

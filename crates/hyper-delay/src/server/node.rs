@@ -16,10 +16,10 @@ use crate::{
         log::Log,
         serve::{Mail, Serving, ServingError},
     },
-    config::Cluster,
     driver::Events,
     freshness::Freshness,
 };
+use hyper_delay_config::Cluster;
 use runtime::NodeRuntime;
 
 /// A server could not take part in its cluster, or a thread of it has ended.
@@ -62,7 +62,7 @@ pub(super) async fn serve(
 #[cfg(feature = "cluster")]
 fn connect(cluster: &Cluster) -> Result<crate::cluster::log::etcd::Etcd, Cause> {
     Ok(crate::cluster::log::etcd::Etcd::new(
-        &cluster.etcd_config()?,
+        &crate::cluster::setup::etcd_config(cluster)?,
     )?)
 }
 

@@ -8,10 +8,8 @@ use std::{future::pending, time::Duration};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
 
 use super::*;
-use crate::{
-    config::Sync,
-    store::fake::{Fake, Syncs},
-};
+use crate::store::fake::{Fake, Syncs};
+use hyper_delay_config::Sync;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

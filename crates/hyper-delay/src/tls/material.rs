@@ -16,7 +16,7 @@ use rustls::{
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{PROTOCOL, Tls, TlsError, validity::Validity};
-use crate::config::TlsFiles;
+use hyper_delay_config::TlsFiles;
 
 /// The largest file that is read. Bundles of all public authorities take a quarter of it.
 const MOST: u64 = 1 << 20;

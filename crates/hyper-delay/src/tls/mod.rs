@@ -18,7 +18,7 @@ pub(crate) use material::OwnCertificate;
 pub(crate) use material::Stamp as TlsStamp;
 pub(crate) use names::names;
 
-use crate::config::TlsFiles;
+use hyper_delay_config::TlsFiles;
 use material::Material;
 use validity::Validity;
 

@@ -56,10 +56,10 @@ use super::{
 use crate::{
     authority::Authority,
     clock::{Now, nanos},
-    config::Config,
     metrics::Metrics,
     scheduler::{ConsumerId, Input, Message, Next},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Code, Refusal, Reply};
 
 /// What does not change while a node runs.

@@ -7,10 +7,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use super::error::LinkError;
-use crate::{
-    config::TlsFiles,
-    tls::{self, OwnCertificate, TlsError},
-};
+use crate::tls::{self, OwnCertificate, TlsError};
+use hyper_delay_config::TlsFiles;
 
 /// The files of a node, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]

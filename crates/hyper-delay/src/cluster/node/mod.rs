@@ -50,10 +50,10 @@ use super::{
     snapshot::{Giver, NotGiven},
 };
 use crate::{
-    clock::Clock, config::Config, fjall_store::replicas::WeakDirectory, metrics::Metrics,
-    progress::Progress,
+    clock::Clock, fjall_store::replicas::WeakDirectory, metrics::Metrics, progress::Progress,
 };
 use ends::{End, Running};
+use hyper_delay_config::Config;
 use lease_task::Leaving;
 use worker::{Common, Mail, Worker};
 

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::{Charter, Log, ServingError};
-use crate::{
-    cluster::log::{Answer, Member, Request, Why},
-    config::Cluster,
-};
+use super::{Charter, Log, ServingError, setup};
+use crate::cluster::log::{Answer, Member, Request, Why};
+use hyper_delay_config::Cluster;
 
 /// Returns the cluster and its nodes. Waits until the log answers.
 ///
@@ -23,7 +21,7 @@ pub(super) async fn enlist(
         Answer::Charter(Some(charter)) => charter,
         _ => return Err(ServingError::NoCluster),
     };
-    let node = cluster.member().node;
+    let node = setup::member(cluster).node;
     let Answer::Members(members) = ask(log, cluster, Request::Members).await? else {
         return Err(ServingError::NoCluster);
     };
@@ -63,10 +61,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        cluster::log::{News, Unanswered},
-        config::Config,
-    };
+    use crate::cluster::log::{News, Unanswered};
+    use hyper_delay_config::Config;
 
     /// A log with damaged keys.
     struct Damaged;

@@ -40,11 +40,10 @@ use super::{
     log::{Leader, Log, Member, NodeName},
     merged::Merged,
     node::{Node, NodeConfig, NodeError, ShardHandle},
-    shard,
+    setup, shard,
 };
 use crate::{
     clock::Clock,
-    config::{Cluster, Config},
     driver::Event,
     fjall_store::Embedded,
     http::ReadGauges,
@@ -54,6 +53,7 @@ use crate::{
 };
 use forwarding::{Forwarding, Waiting};
 use front::ToForwarder;
+use hyper_delay_config::{Cluster, Config};
 
 /// A group of changes ends when its rows have this many bytes: an entry is one value of the log.
 const GROUP: usize = 64 << 10;
@@ -133,14 +133,14 @@ impl Serving {
         clock: Clock,
         progress: Arc<Progress>,
     ) -> Result<(Self, Offer), ServingError> {
-        let tls = cluster.link_files().map(|files| LinkTls::load(&files));
+        let tls = setup::link_files(cluster).map(|files| LinkTls::load(&files));
         let tls = tls.transpose()?;
         let trouble = tls.as_ref().and_then(|tls| tls.trouble(&cluster.advertise));
         if let Some(trouble) = trouble {
             tracing::warn!("the links to this node will fail: {trouble}");
         }
         let (charter, members) = enlist::enlist(&*log, cluster).await?;
-        let node: NodeName = cluster.member().node;
+        let node: NodeName = setup::member(cluster).node;
         let metrics: Arc<Metrics> = Arc::default();
 
         let shards: Arc<OnceLock<Arc<[ShardHandle]>>> = Arc::default();
@@ -177,9 +177,9 @@ impl Serving {
         };
         let setup = NodeConfig {
             charter,
-            member: cluster.member(),
+            member: setup::member(cluster),
             members,
-            lease: cluster.lease_times(),
+            lease: setup::lease_times(cluster),
             missing_links: endpoint.missing().clone(),
             config: config.clone(),
             metrics: metrics.clone(),

@@ -19,11 +19,11 @@ use crate::{
         log::{LeaseId, Member, fake::FakeLog},
         replica::genesis,
     },
-    config::Config,
     ledger::Subject,
     scheduler::ConsumerId,
     store::{StoreError, fake::Fake},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule};
 
 const CHARTER: Charter = Charter {

@@ -17,11 +17,11 @@ use crate::{
         log::{Leader, LeaseId, Member, NodeName},
         shard::{Setup, Shard},
     },
-    config::Config,
     scheduler::Settings,
     sizes::Sizes,
     store::{Durability, fake::Fake},
 };
+use hyper_delay_config::Config;
 
 /// How long the names of finished tasks are kept.
 pub(super) const DEDUPE_MILLIS: u64 = 12_000;

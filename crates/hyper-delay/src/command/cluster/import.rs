@@ -10,7 +10,7 @@ use super::{
     At, Opened,
 };
 use crate::{
-    cluster::{admin::AdminError, import::Importing},
+    cluster::{admin::AdminError, import::Importing, setup},
     salvage::{self, SalvageError},
 };
 
@@ -43,7 +43,7 @@ impl Import {
         if !self.from.is_dir() {
             return Err(Failure::NothingToImport(self.from));
         }
-        let member = cluster.member();
+        let member = setup::member(&cluster);
         admin.check_beginning(&member).await?;
         let charter = admin.cluster().await?;
         verify(&self.from)?;

@@ -7,7 +7,7 @@ use super::{
     },
     At, Opened,
 };
-use crate::cluster::admin::Was;
+use crate::cluster::{admin::Was, setup};
 
 /// Make the node of the configuration a member, and make the cluster if there is none.
 ///
@@ -26,7 +26,7 @@ pub(super) struct Join {
 impl Join {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Opened { cluster, admin, .. } = self.at.open()?;
-        let member = cluster.member();
+        let member = setup::member(&cluster);
         let joined = admin.join(&member, self.shards).await?;
         let (id, shards) = (joined.charter.cluster, joined.charter.shards);
         print(&match joined.is_new {

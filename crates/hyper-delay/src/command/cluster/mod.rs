@@ -11,10 +11,8 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand};
 
 use super::{Failure, log};
-use crate::{
-    cluster::{admin::Admin, log::etcd::Etcd},
-    config::{self, Config, LogFormat, Overrides},
-};
+use crate::cluster::{admin::Admin, log::etcd::Etcd, setup};
+use hyper_delay_config::{self, Config, LogFormat, Overrides};
 
 /// Make a cluster, add and remove its nodes, and look at it.
 ///
@@ -55,7 +53,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A configuration with a cluster.
 struct Opened {
     config: Config,
-    cluster: config::Cluster,
+    cluster: hyper_delay_config::Cluster,
     /// An operator's view of the cluster.
     admin: Admin<Etcd>,
 }
@@ -72,7 +70,7 @@ impl At {
         let Some(cluster) = config.cluster.clone() else {
             return Err(Failure::NotInCluster { configuration });
         };
-        let mut etcd = cluster.etcd_config()?;
+        let mut etcd = setup::etcd_config(&cluster)?;
         etcd.lease = etcd.lease.max(PATIENCE);
         let admin = Admin::new(Etcd::new(&etcd)?);
         Ok(Opened {

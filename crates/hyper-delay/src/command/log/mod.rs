@@ -17,7 +17,8 @@ use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
 use self::buffer::{Buffer, Line};
-use crate::{config::LogFormat, log_loss::LineKind, scheduler::AUDIT};
+use crate::{log_loss::LineKind, scheduler::AUDIT};
+use hyper_delay_config::LogFormat;
 
 pub(super) use self::filter::SERVER;
 #[cfg(feature = "cluster")]

@@ -49,7 +49,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{command::log, config::LogFormat};
+    use crate::command::log;
+    use hyper_delay_config::LogFormat;
 
     /// Makes the test panic in another thread, with this process's log.
     const PANICS: &str = "LOG_PANICS";

@@ -5,7 +5,6 @@ use tokio::sync::{Semaphore, watch};
 use super::*;
 use crate::{
     clock::Clock,
-    config::Config,
     connection::{
         Unfinished,
         dead::{Letters, dead},
@@ -13,6 +12,7 @@ use crate::{
     },
     store::{Snapshot, Space, Visit},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::Filter;
 
 /// A store whose reads fail.

@@ -5,10 +5,10 @@ use tokio::sync::{Semaphore, watch};
 use super::*;
 use crate::{
     clock::Clock,
-    config::Config,
     connection::Unfinished,
     store::{Bytes, Snapshot, Space, Visit, fake::Fake},
 };
+use hyper_delay_config::Config;
 
 /// A store in which a block is damaged.
 struct Damaged;

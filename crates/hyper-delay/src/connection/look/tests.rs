@@ -7,7 +7,6 @@ use tokio::sync::{Semaphore, watch};
 use super::*;
 use crate::{
     clock::Clock,
-    config::Config,
     connection::{
         Shared, Unfinished,
         dead::{self, Letters},
@@ -20,6 +19,7 @@ use crate::{
     sizes::Sizes,
     store::{Durability, fake::Fake},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter};
 
 const PAYLOAD: &[u8] = b"hello";

@@ -7,10 +7,10 @@ use tokio::sync::{Semaphore, watch};
 use super::*;
 use crate::{
     clock::Clock,
-    config::Config,
     connection::{MOST_BACKUPS, Unfinished},
     store::fake::Fake,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{
     access::{Grant, Tokens},
     parse,

@@ -1,7 +1,8 @@
 //! What a cancel tells about the consumers of a task.
 
 use super::{Step, World, world::START};
-use crate::{config::Config, scheduler::Input};
+use crate::scheduler::Input;
+use hyper_delay_config::Config;
 use hyper_delay_protocol::Reply;
 
 /// The `in_flight` of the cancels that found the task, in order.

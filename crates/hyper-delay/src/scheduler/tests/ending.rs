@@ -2,10 +2,10 @@
 
 use super::{Step, World, world::START};
 use crate::{
-    config::Config,
     scheduler::{CopyOf, Input, Next},
     store::Space,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::Request;
 
 #[test]

@@ -2,11 +2,11 @@
 
 use super::{Step, World, invariants, world::START};
 use crate::{
-    config::Config,
     record::key,
     scheduler::{Input, Next},
     store::Space,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Terms};
 
 const EXPIRES: Terms = Terms {

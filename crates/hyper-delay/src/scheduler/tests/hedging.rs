@@ -1,7 +1,8 @@
 //! Hedged rounds, on the frozen clock.
 
 use super::{World, invariants, world::START};
-use crate::{config::Config, scheduler::Input, store::Space};
+use crate::{scheduler::Input, store::Space};
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Request};
 
 fn hedged(delay_ms: u64) -> World {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{Step, World, world::START};
 use crate::{
-    config::Config,
     ledger::View,
     record::{self, key},
     store::{Batch, Durability, Space, Store as _, fake::Fake},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, Filter};
 
 const ROUTES: [&str; 2] = ["first", "second"];

@@ -1,7 +1,8 @@
 //! Credit that a connection is lent piece by piece.
 
 use super::{World, invariants, world::START};
-use crate::{config::Config, scheduler::Input};
+use crate::scheduler::Input;
+use hyper_delay_config::Config;
 
 /// A shard of a cluster.
 fn shard() -> World {

@@ -31,9 +31,9 @@ fn last_job(world: &World) -> u64 {
 
 /// A world whose tasks die in their first round, with `dead` dead letters of the route.
 fn graves(dead: u64) -> World {
-    let config = crate::config::Config {
+    let config = hyper_delay_config::Config {
         max_attempts: Some(1),
-        ..crate::config::Config::default()
+        ..hyper_delay_config::Config::default()
     };
     let mut world = World::with(config, 10_000, 1_000, 100);
     let consumer = world.connect(&["route"]);

@@ -1,7 +1,7 @@
 //! What quotas do not hold back.
 
 use super::{World, invariants, world::START};
-use crate::config::Config;
+use hyper_delay_config::Config;
 
 /// The ids of the deliveries, and how many milliseconds after the start they came.
 fn deliveries(world: &World) -> Vec<(&str, u64)> {

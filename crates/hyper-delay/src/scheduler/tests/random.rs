@@ -13,9 +13,10 @@ use super::{
     invariants,
     world::Delivered,
 };
-use crate::{config::Config, record::key, scheduler::Input, store::Space};
+use crate::{record::key, scheduler::Input, store::Space};
 use cluster::{ClusterHappens, Reports};
 use history::{Happens, happens};
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, Filter, Mode, Request, Terms};
 use options::{Options, options};
 

@@ -3,10 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{World, world::START};
-use crate::{
-    config::Config,
-    scheduler::{Input, Settings},
-};
+use crate::scheduler::{Input, Settings};
+use hyper_delay_config::Config;
 
 fn reload(world: &mut World, config: Config) {
     let settings = Settings::from(Arc::new(config));

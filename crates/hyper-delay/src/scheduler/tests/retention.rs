@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{World, invariants, world::START};
 use crate::{
-    config::Config,
     scheduler::{Input, Next, Settings},
     store::{Batch, Durability, Space, Store as _},
 };
+use hyper_delay_config::Config;
 
 fn config(dead_retention_seconds: Option<u64>) -> Config {
     Config {

@@ -1,7 +1,7 @@
 //! The numbers of rounds tell deliveries apart.
 
 use super::{Step, World, world::START};
-use crate::config::Config;
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Request};
 
 fn removed(world: &World) -> Vec<bool> {

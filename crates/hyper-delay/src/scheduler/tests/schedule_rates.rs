@@ -1,10 +1,8 @@
 //! Schedules per second, on the frozen clock.
 
 use super::{World, world::START};
-use crate::{
-    config::{Config, Quota},
-    store::Space,
-};
+use crate::store::Space;
+use hyper_delay_config::{Config, Quota};
 use hyper_delay_protocol::{Code, Reply, Terms};
 
 fn world(per_second: u32) -> World {

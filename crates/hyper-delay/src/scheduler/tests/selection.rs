@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{World, world::START};
-use crate::{config::Config, scheduler::ConsumerId};
+use crate::scheduler::ConsumerId;
+use hyper_delay_config::Config;
 
 fn shares(world: &World) -> BTreeMap<ConsumerId, usize> {
     let mut shares = BTreeMap::new();

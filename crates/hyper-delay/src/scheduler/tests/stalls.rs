@@ -1,7 +1,8 @@
 //! The server stands still while consumers answer.
 
 use super::{Step, World, world::START};
-use crate::{config::Config, scheduler::ConsumerId};
+use crate::scheduler::ConsumerId;
+use hyper_delay_config::Config;
 use hyper_delay_protocol::Reply;
 
 const ACK_TIMEOUT: u64 = 5_000;

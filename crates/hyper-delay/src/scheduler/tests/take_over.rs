@@ -12,10 +12,10 @@ use super::{
     world::{Delivered, START},
 };
 use crate::{
-    config::Config,
     scheduler::{Adopted, ConsumerId, Input},
     store::Space,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Mode, Reply};
 
 /// A shard that has delivered a task to the only connection, in the round with the number 1.

@@ -2,12 +2,12 @@
 
 use super::{World, invariants, world::START};
 use crate::{
-    config::Config,
     ledger::Op,
     record,
     scheduler::{CopyOf, Input},
     store::Space,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, Filter, Reply, Request, Terms};
 
 const NONE: Terms = Terms {

@@ -6,10 +6,8 @@ use super::{
     World, invariants,
     world::{Delivered, START},
 };
-use crate::{
-    config::Config,
-    scheduler::{CopyOf, Input},
-};
+use crate::scheduler::{CopyOf, Input};
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Terms};
 
 fn world() -> World {

@@ -2,10 +2,10 @@
 
 use super::{Step, World, world::START};
 use crate::{
-    config::Config,
     scheduler::{ConsumerId, Input},
     store::Space,
 };
+use hyper_delay_config::Config;
 
 /// Rounds that fail are due again after 500 to 1,000 ms, and the third one is the last.
 fn config() -> Config {

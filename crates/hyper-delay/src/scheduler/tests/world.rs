@@ -18,12 +18,12 @@ use super::{
 };
 use crate::{
     clock::Now,
-    config::Config,
     ledger::{Op, Sweep, SweepAct},
     record::{self, Place, Task},
     sizes::Sizes,
     store::{ReadStore as _, Space, fake::Fake},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Mode, Reply, Request};
 
 pub(super) use super::delivered::Delivered;

@@ -31,9 +31,9 @@ use crate::{
             fake_async::{FakeConnection, SharedLog},
         },
     },
-    config::Config,
     fjall_store::replicas::NodeDirectory,
 };
+use hyper_delay_config::Config;
 
 const SHARDS: u16 = 4;
 /// A slow machine can lose a lease. It costs a test time and nothing else.

@@ -17,12 +17,12 @@ use tokio::{
 
 use crate::{
     clock::Clock,
-    config::Config,
     connection::{Asked, Guests, Shared, Unfinished},
     driver::Event,
     scheduler::{Input, Message, ReplyTo},
     store::ReadStore,
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::{Encoder, Reply, Version, parse};
 
 pub(super) struct Client<S> {

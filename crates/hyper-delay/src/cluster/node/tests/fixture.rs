@@ -24,11 +24,11 @@ use crate::{
         log::{Answer, Appended, Member, Request as ToLog, fake_async::SharedLog},
         node::{Node, NodeConfig, NodeError, Told},
     },
-    config::Config,
     record,
     scheduler::ConsumerId,
     store::{ReadStore as _, Space},
 };
+use hyper_delay_config::Config;
 
 pub(super) const SHARDS: usize = 3;
 

@@ -23,9 +23,9 @@ use crate::{
         node::{Node, NodeConfig, Told},
         shard::Leadership,
     },
-    config::Config,
     scheduler::{Input, Message},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::Reply;
 
 const TASKS: usize = 1_000_000;

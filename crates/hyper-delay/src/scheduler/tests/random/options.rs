@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::config::{Config, Quota};
+use hyper_delay_config::{Config, Quota};
 use hyper_delay_protocol::Terms;
 
 #[derive(Debug, Clone)]

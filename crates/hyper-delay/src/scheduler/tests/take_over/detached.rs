@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use super::{super::invariants, begin, first, rounds, shard};
-use crate::{
-    config::Config,
-    scheduler::{
-        Adopted, ConsumerId, CopyOf, Input,
-        tests::{World, world::START},
-    },
+use crate::scheduler::{
+    Adopted, ConsumerId, CopyOf, Input,
+    tests::{World, world::START},
 };
+use hyper_delay_config::Config;
 use hyper_delay_protocol::Reply;
 
 /// The connection of the only delivery is detached. Returns what it has.

@@ -21,8 +21,8 @@ use crate::{
         node::{Node, NodeConfig, Told},
         shard::Leadership,
     },
-    config::Config,
 };
+use hyper_delay_config::Config;
 
 const PATIENCE: Duration = testkit::PATIENCE;
 

@@ -68,7 +68,7 @@ impl Config {
     /// `cluster`, `sync`, `disk_reserve_mib`, `tick_ms`, `dedupe_seconds` and `log_format`.
     ///
     /// ```
-    /// use hyper_delay::config::Config;
+    /// use hyper_delay_config::Config;
     ///
     /// let old = Config::default();
     /// let new = Config::from_json("new", r#"{"credit": 5, "tick_ms": 10}"#).unwrap();
@@ -114,7 +114,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Cluster, LogFormat, Sync};
+    use crate::{Cluster, LogFormat, Sync};
 
     fn cluster() -> Cluster {
         Cluster {
@@ -143,7 +143,11 @@ mod tests {
 
     #[test]
     fn the_documentation_names_the_fields_that_need_a_restart() {
-        let text = include_str!("../../CONFIGURATION.md");
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../hyper-delay/CONFIGURATION.md"
+        );
+        let text = std::fs::read_to_string(file).unwrap();
         let (_, rest) = text.split_once("applies all fields except").unwrap();
         let (sentence, _) = rest.split_once('.').unwrap();
         let mut named: Vec<&str> = sentence.split('`').skip(1).step_by(2).collect();

@@ -3,6 +3,8 @@
 //! [`Config::load`] reads a JSON file. Every field is optional; unknown fields and values out of
 //! range are errors. `CONFIGURATION.md` has the table of the fields.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod cluster;
 mod hedge;
 mod hosts;
@@ -26,14 +28,13 @@ mod reload;
 
 pub use cluster::{Cluster, EtcdTlsFiles, EtcdUser, NodeTlsFiles};
 pub use error::ConfigError;
-pub use exposure::Exposed;
+pub use exposure::{Exposed, Exposure};
 pub use hosts::AllowedHosts;
 pub use http_hosts::HttpHosts;
 pub use load::{Loaded, Overrides, Source};
 pub use log_format::LogFormat;
 pub use quotas::Quota;
-#[cfg(feature = "cli")]
-pub(crate) use read::parse_address;
+pub use read::parse_address;
 pub use reload::Changes;
 pub use sync::Sync;
 pub use tls::TlsFiles;

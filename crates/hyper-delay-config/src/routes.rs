@@ -67,7 +67,7 @@ fn one(value: &Value) -> Result<Terms, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
+    use crate::Config;
     use hyper_delay_protocol::Terms;
 
     fn read(routes: &str) -> Result<Config, String> {

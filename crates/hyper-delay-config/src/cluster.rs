@@ -3,7 +3,7 @@
 mod address;
 mod read;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -81,12 +81,19 @@ pub struct EtcdUser {
     pub password_file: PathBuf,
 }
 
+impl Cluster {
+    /// Returns how long the lease of the node lasts without a sign of life.
+    #[must_use]
+    pub const fn lease(&self) -> Duration {
+        Duration::from_millis(self.lease_ms)
+    }
+}
+
 /// The most bytes of a line in a cluster: a group of changes is one value of etcd.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Checks the fields that a cluster limits. The error is the field, its value and the cure.
 pub(super) fn check(config: &Config) -> Result<(), (&'static str, Value, String)> {
-    // The tests of this crate have the modules of the feature without it.
     if !cfg!(any(feature = "cluster", test)) {
         let cure = "this binary was built without `cluster`: build it with `--features cluster`, \
                     or leave cluster out";

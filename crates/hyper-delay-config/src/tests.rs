@@ -31,7 +31,7 @@ fn the_example_has_every_field_with_its_default() {
 
 #[test]
 fn the_table_has_every_field_with_its_default_in_the_same_order() {
-    let table = text("CONFIGURATION.md");
+    let table = text("../hyper-delay/CONFIGURATION.md");
     let rows: Vec<_> = table
         .lines()
         .filter(|line| line.starts_with("| `"))

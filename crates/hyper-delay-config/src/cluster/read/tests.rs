@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::config::{Cluster, Config};
+use crate::{Cluster, Config};
 
 fn config(json: &Value) -> Result<Config, String> {
     Config::from_json("f", &json.to_string()).map_err(|error| error.to_string())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::config::{AllowedHosts, Config, ConfigError, Sync};
+use crate::{AllowedHosts, Config, ConfigError, Sync};
 
 fn read(json: &str) -> Result<Config, ConfigError> {
     Config::from_json("f", json)

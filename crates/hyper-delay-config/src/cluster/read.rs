@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use axum::http::Uri;
+use http::Uri;
 use serde_json::Value;
 
 use super::{Cluster, EtcdTlsFiles, EtcdUser, NodeTlsFiles, address::Advertised};
-use crate::config::object::{Part, file, number};
+use crate::object::{Part, file, number};
 
 /// The names of the fields.
 const KNOWN: [&str; 8] = [
@@ -24,7 +24,7 @@ const KNOWN: [&str; 8] = [
 const LEASE_MS: u64 = 2_000;
 
 /// Reads the field. The error is the cure.
-pub(in crate::config) fn read(value: &Value) -> Result<Cluster, String> {
+pub(crate) fn read(value: &Value) -> Result<Cluster, String> {
     let wanted = format!(
         "give an object with etcd, node and advertise, such as {{\"etcd\": \
          [\"http://10.0.0.1:2379\"], \"node\": \"a\", \"advertise\": \"10.0.0.1:7002\"}}, and maybe {}",

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// list and in a connection.
 ///
 /// ```
-/// use hyper_delay::config::AllowedHosts;
+/// use hyper_delay_config::AllowedHosts;
 ///
 /// let only_this_machine = AllowedHosts::default();
 /// assert!(only_this_machine.allows("127.0.0.1".parse().unwrap()));

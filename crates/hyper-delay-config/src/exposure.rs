@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 
 use super::Config;
 
+/// The target of its events in the log.
+const TARGET: &str = "hyper_delay::config::exposure";
+
 /// Why a server may not listen on its address. The message is the cure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -25,7 +28,7 @@ pub enum Exposed {
 
 /// Who can use a server that may listen on its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exposure {
+pub enum Exposure {
     /// Programs on its machine, or clients that show who they are.
     Protected,
     /// Every host of `allowed_hosts`, because `open` is set.
@@ -38,7 +41,8 @@ impl Config {
     /// # Errors
     ///
     /// If it may not listen there.
-    pub(crate) fn exposure(&self, address: SocketAddr) -> Result<Exposure, Exposed> {
+    #[doc(hidden)]
+    pub fn exposure(&self, address: SocketAddr) -> Result<Exposure, Exposed> {
         let is_local = address.ip().to_canonical().is_loopback();
         let has_client_ca = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         match (is_local, self.tokens.is_some()) {
@@ -54,12 +58,13 @@ impl Config {
 
 impl Exposure {
     /// Logs a warning if every client is let in.
-    pub(crate) fn warn(self, address: SocketAddr) {
+    pub fn warn(self, address: SocketAddr) {
         if self == Self::Open {
             tracing::warn!(
+                target: TARGET,
                 %address,
                 "open: every host of allowed_hosts may do everything; set tokens and tls, or \
-                 tls.client_ca"
+                 tls.client_ca",
             );
         }
     }
@@ -68,7 +73,7 @@ impl Exposure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::TlsFiles;
+    use crate::TlsFiles;
 
     fn config(tokens: bool, tls: bool, client_ca: bool, open: bool) -> Config {
         let files = TlsFiles {

@@ -82,7 +82,7 @@ fn one(value: &Value) -> Result<Quota, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
+    use crate::Config;
 
     fn read(quotas: &str) -> Result<Config, String> {
         let json = format!(r#"{{"quotas":{quotas}}}"#);

@@ -259,8 +259,12 @@ fn address(value: &Value) -> Result<SocketAddr, String> {
     parse_address(value.as_str().unwrap_or_default())
 }
 
-/// Reads an address and a port. The error is the cure.
-pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+/// Reads an address and a port.
+///
+/// # Errors
+///
+/// If it is none. The text is the cure.
+pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "give an address and a port such as \"127.0.0.1:7000\" or \"[::1]:7000\" (names are not \
          looked up)"
