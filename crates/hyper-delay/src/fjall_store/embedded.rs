@@ -238,7 +238,8 @@ fn options(space: Space, budget: Budget) -> KeyspaceCreateOptions {
 
 impl ReadStore for Embedded {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.space(space).get(key).map_err(self.reading(space))
+        let value = self.space(space).get(key);
+        Ok(value.map_err(self.reading(space))?.map(Bytes::from))
     }
 
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
@@ -280,7 +281,7 @@ impl ReadStore for Embedded {
                         false => error,
                     }
                 })?;
-                Ok((space, key, value))
+                Ok((space, key.into(), value.into()))
             })
         });
         Ok(Snapshot {
@@ -301,7 +302,10 @@ impl Store for Embedded {
         // As in `scan`, the marker is not shown.
         let from = from.min(Marker::KEY);
         let rows = self.space(space).range(from..Marker::KEY);
-        Box::new(rows.map(move |row| row.into_inner().map_err(self.reading(space))))
+        Box::new(rows.map(move |row| {
+            let (key, value) = row.into_inner().map_err(self.reading(space))?;
+            Ok((key.into(), value.into()))
+        }))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {

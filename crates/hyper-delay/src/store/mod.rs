@@ -75,7 +75,7 @@ pub(crate) enum Durability {
 }
 
 /// A key or a value. Short ones are stored inline, long ones are shared between clones.
-pub(crate) type Bytes = fjall::Slice;
+pub(crate) type Bytes = byteview::ByteView;
 
 /// The callback of a scan: receives each key and value, and breaks to end the scan.
 pub(crate) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;

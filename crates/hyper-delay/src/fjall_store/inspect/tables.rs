@@ -186,7 +186,7 @@ fn names(folder: &Path, what: &'static str) -> Result<Vec<(u64, Bytes)>, StoreEr
         let (key, name) = row.into_inner().map_err(failed)?;
         let id = key.strip_prefix(b"n").map(<[u8; 8]>::try_from);
         if let Some(Ok(id)) = id {
-            names.push((u64::from_be_bytes(id), name));
+            names.push((u64::from_be_bytes(id), name.into()));
         }
     }
     Ok(names)
@@ -250,6 +250,7 @@ fn open(folder: &Path, action: &'static str) -> Result<AnyTree, StoreError> {
 }
 
 fn get(tree: &AnyTree, key: &[u8], action: &'static str) -> Result<Option<Bytes>, StoreError> {
-    tree.get(key, SeqNo::MAX)
-        .map_err(|error| library::error(action, error.into()))
+    let value = tree.get(key, SeqNo::MAX);
+    let value = value.map_err(|error| library::error(action, error.into()))?;
+    Ok(value.map(Bytes::from))
 }
