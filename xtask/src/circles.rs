@@ -8,7 +8,7 @@ use std::{
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{
-    Item, Macro, UseTree,
+    Item, ItemMod, Macro, UseTree,
     visit::{self, Visit},
 };
 
@@ -25,6 +25,8 @@ struct Finder<'a> {
     modules: &'a BTreeSet<String>,
     /// The module that is read.
     module: &'a str,
+    /// How many modules are around what is read, its own one included.
+    depth: usize,
     found: BTreeSet<String>,
 }
 
@@ -70,23 +72,48 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         }
     }
 
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        self.depth += 1;
+        visit::visit_item_mod(self, item);
+        self.depth -= 1;
+    }
+
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        if let UseTree::Path(path) = &item.tree
-            && path.ident == "crate"
-        {
-            self.tree(&path.tree);
+        let mut tree = &item.tree;
+        let mut left = self.depth;
+        while let UseTree::Path(path) = tree {
+            if path.ident == "crate" {
+                return self.tree(&path.tree);
+            }
+            if path.ident != "super" {
+                return;
+            }
+            left = left.saturating_sub(1);
+            tree = &path.tree;
+            let goes_on = matches!(tree, UseTree::Path(path) if path.ident == "super");
+            if left == 0 && !goes_on {
+                return self.tree(tree);
+            }
         }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let mut segments = path
+        let segments: Vec<String> = path
             .segments
             .iter()
-            .map(|segment| segment.ident.to_string());
-        if segments.next().is_some_and(|first| first == "crate")
-            && let Some(name) = segments.next()
-        {
-            self.uses(&name);
+            .map(|it| it.ident.to_string())
+            .collect();
+        let supers = segments
+            .iter()
+            .take_while(|segment| *segment == "super")
+            .count();
+        let root = match &segments[..] {
+            [first, ..] if first == "crate" => Some(1),
+            _ if supers > 0 && supers == self.depth => Some(supers),
+            _ => None,
+        };
+        if let Some(name) = root.and_then(|root| segments.get(root)) {
+            self.uses(name);
         }
         visit::visit_path(self, path);
     }
@@ -120,6 +147,7 @@ fn uses(source: &Path) -> Uses {
         let mut finder = Finder {
             modules: &modules,
             module: &name,
+            depth: module.path.len(),
             found: BTreeSet::new(),
         };
         finder.visit_file(&module.contents);
@@ -206,21 +234,28 @@ fn a_circle_is_found_and_tests_do_not_count() {
         #[cfg(test)]
         use crate::three::Thing;
         fn run() { println!("{}", crate::four::NAME); crate::five::run(); }
-        mod inner { use crate::six; }
+        mod inner { use super::super::super::six; }
+        use super::super::nine;
+        use super::ten;
+        fn path() { super::super::twelve::run() }
         #[cfg(test)]
         mod tests { use crate::seven; }
         impl Run { #[cfg(test)] fn run() { crate::eight::run() } }
     "#;
     let names = [
-        "one", "two", "three", "four", "five", "six", "seven", "eight",
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve",
     ];
     let modules = names.into_iter().map(str::to_owned).collect();
     let mut finder = Finder {
         modules: &modules,
         module: "zero",
+        depth: 2,
         found: BTreeSet::new(),
     };
     finder.visit_file(&syn::parse_file(source).expect("it is Rust"));
     let found: Vec<&str> = finder.found.iter().map(String::as_str).collect();
-    assert_eq!(found, ["five", "four", "one", "six", "two"]);
+    assert_eq!(
+        found,
+        ["five", "four", "nine", "one", "six", "twelve", "two"]
+    );
 }

@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 
 use super::{ConfigError, error::question};
 
+/// A day in milliseconds, the longest of many times.
+pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// The entries of an object. A name that is given twice, at any depth, is an error, unlike in
 /// `serde_json::Map`.
 pub(super) struct Object(BTreeMap<String, Value>);

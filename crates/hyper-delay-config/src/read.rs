@@ -6,11 +6,9 @@ use serde_json::{Value, json};
 
 use super::{
     AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, by_route, cluster, hedge,
-    object::{Fields, number, path},
+    object::{DAY_MS, Fields, number, path},
     quotas, routes, sync, tls,
 };
-
-pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 impl Config {
     /// Reads a configuration; `file` is its name in errors.

@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::{
     by_route,
     error::question,
-    object::{meant, number},
-    read::DAY_MS,
+    object::{DAY_MS, meant, number},
 };
 use hyper_delay_protocol::Terms;
 

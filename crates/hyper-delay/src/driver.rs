@@ -17,9 +17,9 @@ use crate::{
     outbox::{Outbox, Outboxes, Report, Reports},
     progress::Progress,
     scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
-    store::{Store, StoreError},
 };
 use hyper_delay_protocol::Refusal;
+use hyper_delay_store::{Store, StoreError};
 
 /// The maximum number of events between two reads of the clock.
 const BURST: usize = 256;

@@ -16,12 +16,9 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-use crate::{
-    record::key,
-    sizes::{Size, Sizes},
-    store::{Due, Space, Store, StoreError},
-};
+use crate::sizes::{Size, Sizes};
 use hyper_delay_protocol::{Future, Spans};
+use hyper_delay_store::{Due, Space, Store, StoreError, record::key};
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;

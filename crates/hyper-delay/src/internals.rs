@@ -5,12 +5,12 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     StoreError,
-    fjall_store::{Embedded, OpenOptions},
     ledger::{Ledger, Op, Order},
     sizes::Sizes,
-    store::Durability,
 };
+use hyper_delay_fjall::{Embedded, OpenOptions};
 use hyper_delay_protocol::{Compression, Headers, Line};
+use hyper_delay_store::Durability;
 
 /// The load generator of `hyper-delay bench`.
 #[cfg(feature = "cli")]

@@ -26,9 +26,7 @@ mod clock;
 mod cluster;
 mod committer;
 mod connection;
-mod descriptors;
 mod driver;
-mod fjall_store;
 mod forecast;
 mod freshness;
 mod http;
@@ -38,13 +36,11 @@ mod log_loss;
 mod metrics;
 mod outbox;
 mod progress;
-mod record;
 mod reload;
 mod scheduler;
 mod server;
 mod shares;
 mod sizes;
-mod store;
 mod tls;
 
 #[cfg(feature = "cli")]
@@ -93,8 +89,8 @@ pub mod protocol {
     };
 }
 
+pub use hyper_delay_store::StoreError;
 #[cfg(any(feature = "cluster", test))]
 pub use server::ClusterError;
 pub use server::{ServeError, ServeOptions, run, run_reloadable};
-pub use store::StoreError;
 pub use tls::TlsError;

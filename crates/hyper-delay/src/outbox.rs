@@ -17,8 +17,8 @@ pub(crate) use all::Outboxes;
 use crate::{
     clock::Clock,
     scheduler::{ConsumerId, CopyOf, Input, Message},
-    store::StoreError,
 };
+use hyper_delay_store::StoreError;
 
 /// What an outbox reports to the thread that fills it.
 #[derive(Debug)]

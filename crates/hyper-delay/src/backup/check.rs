@@ -1,9 +1,9 @@
 use std::{collections::BTreeMap, fmt, io::Read};
 
 use super::{BackupError, format::Header, reader::Reader};
-use crate::{
+use hyper_delay_store::{
+    Bytes, Space, SpaceRow, StoreError,
     record::{self, Counts, Done, Expiring, Name, Place, Placed, SetSum, Task, key},
-    store::{Bytes, Space, SpaceRow, StoreError},
 };
 
 /// What a whole backup contains.

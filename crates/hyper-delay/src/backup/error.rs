@@ -3,7 +3,7 @@ use std::io;
 use std::path::Path;
 
 use super::format::VERSION;
-use crate::{record, store::StoreError};
+use hyper_delay_store::{StoreError, record};
 
 /// A backup cannot be read, or a new store cannot be made.
 #[derive(Debug, thiserror::Error)]

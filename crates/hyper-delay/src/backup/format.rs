@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::store::Space;
+use hyper_delay_store::Space;
 
 /// The first bytes of a backup.
 pub(super) const MAGIC: [u8; 8] = *b"HDBACKUP";

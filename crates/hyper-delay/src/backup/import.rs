@@ -3,12 +3,12 @@ use std::{path::Path, sync::Arc};
 use super::{BackupError, new_store::NewStore};
 use crate::{
     clock::Clock,
-    fjall_store::Embedded,
     ledger::{Ledger, Op, Order, Outcome},
     sizes::Sizes,
-    store::{Durability, Store as _, StoreError},
 };
+use hyper_delay_fjall::Embedded;
 use hyper_delay_protocol::Schedule;
+use hyper_delay_store::{Durability, Store as _, StoreError};
 
 /// Tasks of a batch.
 const BATCH: usize = 1_000;

@@ -1,8 +1,8 @@
 //! Bulk operations in backups.
 
-use crate::{
+use hyper_delay_store::{
+    Space, SpaceRow, StoreError,
     record::{self, Job, Progress, key},
-    store::{Space, SpaceRow, StoreError},
 };
 
 /// Returns a row as it is restored: a bulk operation that was running when the backup was made, at
@@ -34,13 +34,12 @@ mod tests {
         *,
     };
     use crate::{
-        fjall_store::{Embedded, OpenOptions},
         ledger::{Actor, Advance, Bulk, Ledger, Op, Outcome, View},
-        record::Act,
         sizes::Sizes,
-        store::{Durability, ReadStore as _, fake::Fake},
     };
+    use hyper_delay_fjall::{Embedded, OpenOptions};
     use hyper_delay_protocol::Filter;
+    use hyper_delay_store::{Durability, ReadStore as _, fake::Fake, record::Act};
 
     fn begin(ledger: &mut Ledger<Fake>) -> u64 {
         let bulk = Bulk {

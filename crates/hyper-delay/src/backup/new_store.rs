@@ -5,14 +5,12 @@ use std::{
 };
 
 use super::BackupError;
-use crate::{
-    fjall_store::{
-        self, Embedded, OpenOptions,
-        commits::CommitFile,
-        data_directory::{self, DataDirectory},
-    },
-    store::StoreError,
+use hyper_delay_fjall::{
+    self, Embedded, OpenOptions,
+    commits::CommitFile,
+    data_directory::{self, DataDirectory},
 };
+use hyper_delay_store::StoreError;
 
 /// A store that is being made in a data directory without one. Until [`finish`](Self::finish) it is
 /// in a folder of its own, and no server starts in the directory. Dropped before, the store is
@@ -38,7 +36,7 @@ impl NewStore {
                 false => BackupError::NotEmpty { name, found },
             });
         }
-        let data = fjall_store::lock(directory)?;
+        let data = hyper_delay_fjall::lock(directory)?;
         let made = match is_left {
             true => clear(&folder),
             false => fs::create_dir(&folder),

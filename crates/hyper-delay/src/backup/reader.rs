@@ -6,10 +6,7 @@ use super::{
     BackupError,
     format::{self, CHECKSUM, End, HEAD, Header, Kind, LONGEST, MAGIC, START, VERSION},
 };
-use crate::{
-    record,
-    store::{Bytes, Space, SpaceRow},
-};
+use hyper_delay_store::{Bytes, Space, SpaceRow, record};
 
 /// Reads a backup, and checks each frame before it returns a row of it.
 #[derive(Debug)]

@@ -7,10 +7,8 @@ use super::{
     new_store::NewStore,
     reader::Reader,
 };
-use crate::{
-    fjall_store::Embedded,
-    store::{Batch, Durability, Space, Store as _, StoreError},
-};
+use hyper_delay_fjall::Embedded;
+use hyper_delay_store::{Batch, Durability, Space, Store as _, StoreError};
 
 /// Bytes of a batch.
 const BATCH: usize = 1 << 20;

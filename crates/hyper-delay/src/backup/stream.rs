@@ -7,10 +7,7 @@ use std::{
 use serde::Serialize;
 
 use super::format::{self, CHECKSUM, End, HEAD, Header, Kind};
-use crate::{
-    record,
-    store::{Snapshot, Space, SpaceRow, StoreError},
-};
+use hyper_delay_store::{Snapshot, Space, SpaceRow, StoreError, record};
 
 /// A frame of rows ends after this many bytes.
 const FRAME: usize = 64 << 10;

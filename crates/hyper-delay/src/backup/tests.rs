@@ -10,12 +10,12 @@ use super::{
     restore,
 };
 use crate::{
-    fjall_store::{Embedded, OpenOptions, data_directory::RESTORING},
     ledger::{Ledger, Op, Order, Outcome, Subject},
     sizes::Sizes,
-    store::{Durability, ReadStore as _, Space, SpaceRow, Store, fake::Fake},
 };
+use hyper_delay_fjall::{Embedded, OpenOptions, data_directory::RESTORING};
 use hyper_delay_protocol::{Compression, Headers, Terms};
+use hyper_delay_store::{Durability, ReadStore as _, Space, SpaceRow, Store, fake::Fake};
 
 const NOW: u64 = 1_000_000_000_000;
 

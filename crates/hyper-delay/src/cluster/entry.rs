@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::ShardId;
-use crate::store::{Batch, Space};
+use hyper_delay_store::{Batch, Space};
 
 /// The version of entries that this server reads and writes.
 const VERSION: u8 = 1;
@@ -255,7 +255,7 @@ impl<'a> Rest<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Bytes;
+    use hyper_delay_store::Bytes;
 
     const HEADER: Header = Header {
         cluster: 7 << 100,

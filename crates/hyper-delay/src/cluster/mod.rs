@@ -59,7 +59,7 @@ pub(crate) mod snapshot;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::record::number::{self, MOST_SHARDS};
+use hyper_delay_store::record::number::{self, MOST_SHARDS};
 
 /// A shard of the tasks, by its number from 0.
 #[derive(

@@ -8,10 +8,10 @@ use super::{
     Charter, ShardId,
     entry::{self, BadEntry, Change, Encoded, Hash, Header},
 };
-use crate::{
-    ledger::View,
+use crate::ledger::View;
+use hyper_delay_store::{
+    Batch, Durability, Room, Space, Store, StoreError,
     record::{self, Record, key},
-    store::{Batch, Durability, Room, Space, Store, StoreError},
 };
 
 /// How far a store is: the last entry that it contains.

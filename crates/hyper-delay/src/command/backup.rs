@@ -14,7 +14,8 @@ use super::{
     Failure,
     remote::{Remote, print, report},
 };
-use crate::{backup, fjall_store::data_directory::sync_with_parents};
+use crate::backup;
+use hyper_delay_fjall::data_directory::sync_with_parents;
 
 /// Back up a running server.
 ///

@@ -3,7 +3,7 @@
 use std::{fs::File, path::Path};
 
 use super::{Failure, log};
-use crate::fjall_store::data_directory::RESTORING;
+use hyper_delay_fjall::data_directory::RESTORING;
 
 /// Opens a file. `wanted` says what it should be, with its article.
 pub(super) fn open(path: &Path, wanted: &'static str) -> Result<File, Failure> {

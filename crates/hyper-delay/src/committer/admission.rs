@@ -1,7 +1,8 @@
 //! Which schedules the disk has room for.
 
 use super::log_pause::LogPause;
-use crate::{ledger::Order, store::Room};
+use crate::ledger::Order;
+use hyper_delay_store::Room;
 
 /// Admits new tasks while the disk has room for them, and logs when it is full and when it has room
 /// again.

@@ -20,8 +20,8 @@ use crate::{
     metrics::Metrics,
     progress::Progress,
     scheduler::{Committed, Job},
-    store::{Room, Store, StoreError},
 };
+use hyper_delay_store::{Room, Store, StoreError};
 
 /// With less room than this for new tasks, a group is applied only after the one before it is
 /// written, so that the measured room is exact.

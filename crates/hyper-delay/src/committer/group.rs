@@ -1,4 +1,5 @@
-use crate::{scheduler::Committed, store::Batch};
+use crate::scheduler::Committed;
+use hyper_delay_store::Batch;
 
 /// Jobs that are written as one batch.
 #[derive(Debug, Default)]

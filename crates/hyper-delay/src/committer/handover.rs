@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::group::Group;
-use crate::store::StoreError;
+use hyper_delay_store::StoreError;
 
 /// One group that waits to be written. It can grow until the writer takes it.
 #[derive(Debug, Default)]

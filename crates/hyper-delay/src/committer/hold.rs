@@ -6,8 +6,8 @@ use super::log_pause::LogPause;
 use crate::{
     ledger::Outcome,
     scheduler::{Committed, Job},
-    store::StoreError,
 };
+use hyper_delay_store::StoreError;
 
 /// Changes of stored tasks that wait for room.
 #[derive(Debug, Default)]

@@ -18,12 +18,13 @@ mod writer;
 
 use std::sync::{Arc, mpsc::Receiver};
 
-use crate::{clock::Clock, ledger::Ledger, scheduler::Job, store::Store};
+use crate::{clock::Clock, ledger::Ledger, scheduler::Job};
 pub(crate) use applier::Applier;
 #[cfg(any(feature = "cluster", test))]
 pub(crate) use group::Group;
 use handover::Handover;
 use hyper_delay_config::Sync;
+use hyper_delay_store::Store;
 #[cfg(any(feature = "cluster", test))]
 pub(crate) use stage::Stage;
 pub(crate) use writer::Writer;

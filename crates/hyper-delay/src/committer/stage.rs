@@ -2,8 +2,8 @@ use super::{admission::Admission, group::Group};
 use crate::{
     ledger::{Ledger, Op, Outcome},
     scheduler::{Committed, Job},
-    store::{Room, Store, StoreError},
 };
+use hyper_delay_store::{Room, Store, StoreError};
 
 /// Applies jobs to the ledger, one after another, and collects them in groups.
 #[derive(Debug)]

@@ -17,12 +17,12 @@ use crate::{
     ledger::{Op, Order, Outcome, PendingLimits},
     scheduler::{Committed, Token},
     sizes::Sizes,
-    store::{
-        Space, StoreError,
-        fake::{Asked, Fake, Syncs},
-    },
 };
 use hyper_delay_protocol::Compression;
+use hyper_delay_store::{
+    Space, StoreError,
+    fake::{Asked, Fake, Syncs},
+};
 
 /// The reported groups, the number of unsynced writes at each report, and the result.
 struct Run {

@@ -9,14 +9,9 @@ use super::{
     handover::{Handover, Taken},
     pace::Pace,
 };
-use crate::{
-    metrics::Metrics,
-    progress::Progress,
-    scheduler::Committed,
-    sizes::Sizes,
-    store::{Durability, Store, StoreError},
-};
+use crate::{metrics::Metrics, progress::Progress, scheduler::Committed, sizes::Sizes};
 use hyper_delay_config::Sync;
+use hyper_delay_store::{Durability, Store, StoreError};
 
 /// Writes groups, and syncs.
 pub(crate) struct Writer<S> {

@@ -11,9 +11,9 @@ use crate::{
     log_limit::Warning,
     outbox::Outbox,
     scheduler::{Input, Message, ReplyTo},
-    store::{ReadStore, StoreError},
 };
 use hyper_delay_protocol::{Code, Refusal, Reply};
+use hyper_delay_store::{ReadStore, StoreError};
 
 /// The bytes of a line around the rows, with the longest cursor.
 pub(super) const AROUND: usize = 1_024;

@@ -16,9 +16,9 @@ use super::{Shared, asker::read};
 use crate::{
     backup::Stream,
     log_limit::{LogLimit, Warning},
-    store::{ReadStore, StoreError},
 };
 use hyper_delay_protocol::{Code, Refusal, Reply};
+use hyper_delay_store::{ReadStore, StoreError};
 
 /// The most backups that a server makes at a time.
 pub(crate) const MOST: usize = 2;

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::store::Space;
 use hyper_delay_protocol::{Code, Filter, List, Refusal, State};
+use hyper_delay_store::Space;
 
 /// Where a list continues: a state, and the key in its space after which the next task is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::key;
+    use hyper_delay_store::record::key;
 
     fn list(state: Option<State>, after: Option<&str>) -> List {
         List {

@@ -6,12 +6,12 @@ use super::{
     asker::{Asker, read},
     look,
 };
-use crate::{
-    ledger::{Listing, Position, Row, View},
-    record::{Name, Place, key},
-    store::{ReadStore, Space, StoreError},
-};
+use crate::ledger::{Listing, Position, Row, View};
 use hyper_delay_protocol::{Code, DeadTask, Filter, Refusal, Reply, own_route::OwnRoute};
+use hyper_delay_store::{
+    ReadStore, Space, StoreError,
+    record::{Name, Place, key},
+};
 
 /// A request for dead letters.
 #[derive(Debug, Clone)]

@@ -23,9 +23,9 @@ use crate::{
     driver::{Event, Events},
     outbox::Outbox,
     scheduler::{ConsumerId, Message},
-    store::ReadStore,
 };
 use hyper_delay_protocol::{Line, Reply, access::Grant};
+use hyper_delay_store::ReadStore;
 
 /// The most requests under way. The listener has fewer connections, with one request each.
 const MOST: u32 = 1024;

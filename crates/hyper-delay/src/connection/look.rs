@@ -13,9 +13,9 @@ use super::{
 use crate::{
     ledger::{Listing, Position, Row, View},
     scheduler::{Input, SeenTasks},
-    store::{ReadStore, StoreError},
 };
 use hyper_delay_protocol::{Content, Headers, List, Reply, Seen, State};
+use hyper_delay_store::{ReadStore, StoreError};
 
 /// The most keys that a request asks for. With those behind the ends of what it reads, it reads at
 /// most 2,000.

@@ -47,11 +47,11 @@ use crate::{
     metrics::Metrics,
     outbox::Outbox,
     scheduler::{ConsumerId, Input},
-    store::ReadStore,
     tls,
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::access::{Failures, Tokens};
+use hyper_delay_store::ReadStore;
 
 /// What all connections share.
 pub(crate) struct Shared<S> {

@@ -8,12 +8,12 @@ use super::{
     cursor::Cursor,
     look::READS,
 };
-use crate::{
-    ledger::{Listing, View},
-    record::{AuditLine, number},
-    store::{ReadStore, Space, StoreError},
-};
+use crate::ledger::{Listing, View};
 use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply};
+use hyper_delay_store::{
+    ReadStore, Space, StoreError,
+    record::{AuditLine, number},
+};
 
 /// Counts the tasks that a bulk operation would change.
 pub(super) async fn count<S: ReadStore>(asker: Asker<'_, S>, asked: BulkRequest) {

@@ -6,8 +6,9 @@ use super::{
     Shared, Slot, authentication::Authentication, halves::ReadHalf, handshake, idle::IdleTimer,
     requests::Requests,
 };
-use crate::{outbox::Outbox, scheduler::ConsumerId, store::ReadStore};
+use crate::{outbox::Outbox, scheduler::ConsumerId};
 use hyper_delay_protocol::{Code, Lines, Refusal, parse};
+use hyper_delay_store::ReadStore;
 
 /// The connection is closed after this many consecutive errors: the peer speaks another protocol.
 const MAX_CONSECUTIVE_ERRORS: usize = 100;

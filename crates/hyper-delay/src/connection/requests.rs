@@ -19,9 +19,9 @@ use crate::{
     log_limit::Warning,
     outbox::Outbox,
     scheduler::{Ask, ConsumerId, Input, Message, Operated, ReplyTo},
-    store::ReadStore,
 };
 use hyper_delay_protocol::{Code, Line, Refusal, Reply, Request, Version};
+use hyper_delay_store::ReadStore;
 
 const SHUTTING_DOWN: &str = "the server is shutting down: send it again after the restart";
 

@@ -9,11 +9,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    descriptors::Descriptors,
-    shares::{NoShare, Share, Shares},
-};
+use crate::shares::{NoShare, Share, Shares};
 use hyper_delay_config::Config;
+use hyper_delay_fjall::descriptors::Descriptors;
 
 /// A connection in a reserved slot is closed this long after its last line.
 const RESERVED_IDLE: Duration = Duration::from_secs(5);

@@ -7,15 +7,14 @@ use rustc_hash::FxHashMap;
 use super::asker::{Asker, read};
 use crate::{
     ledger::View,
-    record,
     scheduler::{CountsAsked, Input, Listed},
-    store::{ReadStore, StoreError},
 };
 use hyper_delay_protocol::{
     Counts, RouteStats, Stats,
     access::{Grant, Right},
     own_route::OwnRoute,
 };
+use hyper_delay_store::{ReadStore, StoreError, record};
 
 /// Reads the counts on disk, and has the scheduler add what it knows.
 pub(super) async fn stats<S: ReadStore>(

@@ -12,15 +12,14 @@ use tokio::{
 };
 
 use super::*;
-use crate::{
-    authority::Authority,
-    clock::nanos,
-    descriptors::Descriptors,
-    record::{self, Task},
-    scheduler::Message,
-    store::{Batch, Bytes, Durability, Snapshot, Space, Store as _, StoreError, Visit, fake::Fake},
-};
+use crate::{authority::Authority, clock::nanos, scheduler::Message};
+use hyper_delay_fjall::descriptors::Descriptors;
 use hyper_delay_protocol::{Accept, Compression, Reply};
+use hyper_delay_store::{
+    Batch, Bytes, Durability, Snapshot, Space, Store as _, StoreError, Visit,
+    fake::Fake,
+    record::{self, Task},
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -21,9 +21,9 @@ use crate::{
     metrics::Metrics,
     outbox::Outbox,
     scheduler::{CopyOf, Input, Message},
-    store::{ReadStore, StoreError},
 };
 use hyper_delay_protocol::{self, Accept, Encoder, Reply, inflate, trace_context};
+use hyper_delay_store::{ReadStore, StoreError};
 
 /// A connection that accepts no bytes for this time is closed.
 pub(super) const STALLED: Duration = Duration::from_secs(30);

@@ -6,9 +6,9 @@ use super::*;
 use crate::{
     ledger::{Ledger, Op, Order},
     sizes::Sizes,
-    store::fake::Fake,
 };
 use hyper_delay_protocol::Compression;
+use hyper_delay_store::fake::Fake;
 
 fn schedule(id: u64, at: u64) -> Op {
     Op::Schedule(Order {
@@ -56,7 +56,7 @@ impl World {
         let mut batch = self.ledger.take_batch().unwrap();
         let due = batch.take_due();
         self.store
-            .commit(batch, crate::store::Durability::Synced)
+            .commit(batch, hyper_delay_store::Durability::Synced)
             .unwrap();
         self.forecast.committed(&due);
     }

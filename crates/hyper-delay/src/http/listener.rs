@@ -27,10 +27,10 @@ use tokio::{
 use super::{router::router, secure::secure, state::State};
 use crate::{
     connection::{configure, linger},
-    descriptors::Descriptors,
     log_limit::{LogLimit, Warning},
     shares::{NoShare, Shares},
 };
+use hyper_delay_fjall::descriptors::Descriptors;
 use hyper_delay_protocol::Code;
 
 /// One in this many connections is for programs on this machine, such as probes: others cannot take

@@ -21,13 +21,13 @@ use crate::{
     ledger::View,
     log_limit::{LogLimit, Warning},
     metrics::{Gauges, InMemory, Limits, Metrics},
-    store::{ReadStore, StoreError},
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{
     access::{Failures, Grant, Tokens},
     secret::Secret,
 };
+use hyper_delay_store::{ReadStore, StoreError};
 
 /// A thread or a disk that does not answer for this time is stuck.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);

@@ -16,9 +16,9 @@ use crate::{
     connection::{Answer, NoReply},
     driver::{Event, Events},
     metrics::{InMemory, Limits, Metrics},
-    store::fake::Fake,
 };
 use hyper_delay_config::Cluster;
+use hyper_delay_store::fake::Fake;
 
 /// A listener, and what a server would give it. `configs` lives as long as the listener.
 async fn start() -> (Http, SocketAddr, watch::Sender<Config>) {

@@ -1,7 +1,7 @@
 use super::{Actor, Audited, Op, Outcome, scan::scan_meta, writes::Writes};
-use crate::{
+use hyper_delay_store::{
+    Space, Store, StoreError,
     record::{AuditFilter, AuditLine, Job, key},
-    store::{Space, Store, StoreError},
 };
 
 /// The lines that tell what operators did. The last ones are kept.

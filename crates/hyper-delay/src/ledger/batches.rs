@@ -1,7 +1,7 @@
 use super::Ledger;
 #[cfg(any(feature = "cluster", test))]
-use crate::store::Space;
-use crate::store::{Batch, Store, StoreError};
+use hyper_delay_store::Space;
+use hyper_delay_store::{Batch, Store, StoreError};
 
 /// The batches of the operations.
 impl<S: Store> Ledger<S> {

@@ -3,9 +3,9 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::writes::Writes;
-use crate::{
+use hyper_delay_store::{
+    Bytes, Space, Store, StoreError,
     record::{self, Digest, Done, Record, key},
-    store::{Bytes, Space, Store, StoreError},
 };
 
 /// Deduplication window: names of recently finished tasks.

@@ -1,4 +1,4 @@
-use crate::record::{Digest, Done, Name};
+use hyper_delay_store::record::{Digest, Done, Name};
 
 /// A task that has the name of a new one.
 pub(super) enum Existing {

@@ -1,10 +1,10 @@
 use super::tally::Pending;
-use crate::{
-    record::{Name, Place},
-    sizes::{Size, Sizes},
-    store::StoreError,
-};
+use crate::sizes::{Size, Sizes};
 use hyper_delay_protocol::access::{Grant, Routes};
+use hyper_delay_store::{
+    StoreError,
+    record::{Name, Place},
+};
 
 /// The pending tasks on the routes of tokens that have a quota for them.
 ///

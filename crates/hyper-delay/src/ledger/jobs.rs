@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Advance, Bulk, scan::scan_meta, writes::Writes};
-use crate::{
+use crate::sizes::{Size, Sizes};
+use hyper_delay_store::{
+    Space, Store, StoreError,
     record::{self, Job, Progress, key},
-    sizes::{Size, Sizes},
-    store::{Space, Store, StoreError},
 };
 
 /// The bulk operations. Their counts are written with the batches that they count.

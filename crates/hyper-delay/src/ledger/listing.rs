@@ -3,11 +3,11 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::{Position, View, scan::scan};
-use crate::{
-    record::{self, Placed, key},
-    store::{Bytes, ReadStore, Space, StoreError},
-};
 use hyper_delay_protocol::{Filter, Terms};
+use hyper_delay_store::{
+    Bytes, ReadStore, Space, StoreError,
+    record::{self, Placed, key},
+};
 
 /// What is listed of `waiting`, `parked` or `dead`.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 use super::writes::Writes;
-use crate::{
+use hyper_delay_store::{
+    Space, Store, StoreError,
     record::{self, key},
-    store::{Space, Store, StoreError},
 };
 
 /// The low-water mark: no task waits for an earlier time. Stored on disk.

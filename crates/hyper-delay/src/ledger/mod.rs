@@ -44,13 +44,13 @@ pub(crate) use retention::RetentionCursor;
 pub(crate) use task_rows::entry_key;
 pub(crate) use view::{Listed, Position, Timed, View};
 
-use crate::{
-    record::{Name, Place, key, number},
-    sizes::Sizes,
-    store::{Store, StoreError},
-};
+use crate::sizes::Sizes;
 use audit::Audit;
 use existing::Existing;
+use hyper_delay_store::{
+    Store, StoreError,
+    record::{Name, Place, key, number},
+};
 use jobs::Jobs;
 use numbers::Numbers;
 use paused::Paused;

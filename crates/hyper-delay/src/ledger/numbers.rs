@@ -1,7 +1,7 @@
 use super::writes::Writes;
-use crate::{
+use hyper_delay_store::{
+    Space, Store, StoreError,
     record::{self, key},
-    store::{Space, Store, StoreError},
 };
 
 /// How many numbers are reserved on disk at a time. A crash wastes at most this many.

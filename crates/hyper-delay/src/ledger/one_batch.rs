@@ -1,5 +1,5 @@
 use super::Ledger;
-use crate::store::{Durability, Store, StoreError};
+use hyper_delay_store::{Durability, Store, StoreError};
 
 impl<S: Store> Ledger<S> {
     /// Takes the current batch and commits it. No other batch may be uncommitted.

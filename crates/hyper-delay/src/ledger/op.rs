@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::{Advance, Audited, Bulk, Sweep};
-use crate::record::Task;
 use hyper_delay_protocol::{Compression, Delivery, Headers, Schedule, Terms, access::Grant};
+use hyper_delay_store::record::Task;
 
 /// An operation on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Advance, Audited, Bulk, Ledger, Outcome, Sweep, SweepAct};
-use crate::{
+use hyper_delay_store::{
+    Store, StoreError,
     record::{Job, Name, Place, Progress, key},
-    store::{Store, StoreError},
 };
 
 impl<S: Store> Ledger<S> {

@@ -1,8 +1,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use super::Op;
-use crate::record::{Act, Job, Place, Progress};
 use hyper_delay_protocol::Filter;
+use hyper_delay_store::record::{Act, Job, Place, Progress};
 
 /// Who asked for an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

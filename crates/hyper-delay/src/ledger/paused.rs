@@ -1,9 +1,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{scan::scan_meta, writes::Writes};
-use crate::{
+use hyper_delay_store::{
+    ReadStore, Space, Store, StoreError,
     record::{self, key},
-    store::{ReadStore, Space, Store, StoreError},
 };
 
 /// The paused routes: none of their tasks are delivered. Stored on disk.

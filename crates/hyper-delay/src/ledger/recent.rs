@@ -1,10 +1,8 @@
 use std::collections::HashMap;
 
 use super::key_hash::KeyHash;
-use crate::{
-    sizes::{Size, Sizes},
-    store::{Bytes, Space},
-};
+use crate::sizes::{Size, Sizes};
+use hyper_delay_store::{Bytes, Space};
 
 /// The last values of the keys that were written recently, those of uncommitted batches included.
 ///

@@ -1,10 +1,7 @@
 //! Schedules that are refused.
 
 use super::{Existing, Ledger, Order, Outcome, PendingLimits, tally::Pending};
-use crate::{
-    record::key,
-    store::{Store, StoreError},
-};
+use hyper_delay_store::{Store, StoreError, record::key};
 
 impl<S: Store> Ledger<S> {
     /// Returns the outcome of a schedule that the disk has no room for: [`Outcome::Same`] if the

@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{Position, Timed, View, scan::scan};
-use crate::{
+use hyper_delay_store::{
+    Space, Store, StoreError,
     record::{Entry, Placed, key},
-    store::{Space, Store, StoreError},
 };
 
 /// How many routes with dead letters a page reads. Each takes a search in the store.

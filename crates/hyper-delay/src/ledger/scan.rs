@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use crate::store::{ReadStore, Space, StoreError};
+use hyper_delay_store::{ReadStore, Space, StoreError};
 
 /// Visits the rows of a space from the key `from` on, until `visit` breaks or fails.
 pub(super) fn scan(

@@ -1,11 +1,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{key_hash::KeyHash, writes::Writes};
-use crate::{
-    record::{self, Counts, Name, Place, key},
-    store::{Bytes, Space, Store, StoreError},
-};
 use hyper_delay_protocol::access::Routes;
+use hyper_delay_store::{
+    Bytes, Space, Store, StoreError,
+    record::{self, Counts, Name, Place, key},
+};
 
 /// The changes that a batch makes to the counts of routes. Each route is written once in a batch.
 #[derive(Debug, Default)]

@@ -7,12 +7,12 @@ use super::{
     tally::{Pending, Tally},
     writes::Writes,
 };
-use crate::{
-    record::{self, Entry, Expiring, Name, Place, Task, key},
-    sizes::Sizes,
-    store::{Bytes, Space, Store, StoreError},
-};
+use crate::sizes::Sizes;
 use hyper_delay_protocol::access::Grant;
+use hyper_delay_store::{
+    Bytes, Space, Store, StoreError,
+    record::{self, Entry, Expiring, Name, Place, Task, key},
+};
 
 /// The rows of the tasks: the name, the entry, the content and the expiry of each. The low-water
 /// mark and the counts follow every change.

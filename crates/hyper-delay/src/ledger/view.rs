@@ -8,11 +8,11 @@ use super::{
     paused::Paused,
     scan::{scan, scan_meta},
 };
-use crate::{
-    record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key, number},
-    store::{ReadStore, Space, StoreError},
-};
 use hyper_delay_protocol::Terms;
+use hyper_delay_store::{
+    ReadStore, Space, StoreError,
+    record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key, number},
+};
 
 /// A position in a space that is ordered by time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,10 +1,8 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::recent::Recent;
-use crate::{
-    sizes::Sizes,
-    store::{Batch, Bytes, Due, Space, Store, StoreError},
-};
+use crate::sizes::Sizes;
+use hyper_delay_store::{Batch, Bytes, Due, Space, Store, StoreError};
 
 /// The batch in hand, and reads that see it and every batch before it, whether the store has it yet
 /// or not.
@@ -114,7 +112,7 @@ impl<S: Store> Writes<S> {
     pub(super) fn commit(
         &mut self,
         batch: Batch,
-        durability: crate::store::Durability,
+        durability: hyper_delay_store::Durability,
     ) -> Result<(), StoreError> {
         if !batch.is_empty() {
             self.store.commit(batch, durability)?;
@@ -135,7 +133,7 @@ impl<S> Writes<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fake::Fake;
+    use hyper_delay_store::fake::Fake;
 
     #[test]
     fn resumed_batches_leave_memory_once_they_are_committed() {

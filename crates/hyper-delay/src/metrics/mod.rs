@@ -28,9 +28,10 @@ pub(crate) use reading::{Limits, read};
 pub(crate) use summary::summary;
 pub(crate) use write_watch::WriteWatch;
 
-use crate::{forecast::Forecast, store::Room};
+use crate::forecast::Forecast;
 use http_code::COUNTED as HTTP_CODES;
 use hyper_delay_protocol::Code;
+use hyper_delay_store::Room;
 
 /// Tasks that are due within this time count as due soon.
 pub(crate) const SOON: Duration = Duration::from_secs(60);

@@ -5,11 +5,8 @@ use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Gauges, InMemory, RouteInMemory, SOON, earlier, gauges::RouteGauges, top::Top};
-use crate::{
-    ledger::View,
-    record::Counts,
-    store::{ReadStore, StoreError},
-};
+use crate::ledger::View;
+use hyper_delay_store::{ReadStore, StoreError, record::Counts};
 
 /// The route that stands for all others. A route of this name is among them.
 pub(super) const OTHER: &str = "other";

@@ -1,6 +1,6 @@
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
-use crate::record::Counts;
+use hyper_delay_store::record::Counts;
 
 /// Keeps the routes with the largest sizes; of equal ones, the first by name.
 #[derive(Debug)]

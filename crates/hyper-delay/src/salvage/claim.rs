@@ -1,6 +1,6 @@
-use crate::{
+use hyper_delay_store::{
+    Space, StoreError,
     record::{self, Digest, Name, Place, Placed, key},
-    store::{Space, StoreError},
 };
 
 use super::row::Live;

@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-use crate::store::StoreError;
+use hyper_delay_store::StoreError;
 
 /// A stopped store cannot be read, or the output cannot be written. Damage is not an error.
 #[derive(Debug, thiserror::Error)]

@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 use super::{
     SalvageError, faults::Faults, join::Join, missing::Missing, stopped::Stopped, task::Saved,
 };
-use crate::{
-    record::{self, Task},
-    store::StoreError,
-};
 use hyper_delay_protocol::{Compression, Terms};
+use hyper_delay_store::{
+    StoreError,
+    record::{self, Task},
+};
 
 /// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-pub(super) use crate::fjall_store::files::Fault;
-use crate::store::Space;
+pub(super) use hyper_delay_fjall::files::Fault;
+use hyper_delay_store::Space;
 
 /// The faults of a store, each once, even if a file is read again.
 #[derive(Debug, Default)]

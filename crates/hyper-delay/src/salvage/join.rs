@@ -7,7 +7,8 @@ use super::{
     row::Live,
     stopped::Stopped,
 };
-use crate::{ledger::keep_lowest, store::Space};
+use crate::ledger::keep_lowest;
+use hyper_delay_store::Space;
 
 /// Maximum number of claims that a pass keeps. An undamaged task has two.
 const WINDOW: usize = 1 << 21;

@@ -7,14 +7,12 @@ use super::{
     runs::{self, Part},
     spaces::Spaces,
 };
-use crate::{
-    fjall_store::{
-        Marker,
-        commits::Commits,
-        journal::{Journal, JournalBatch},
-    },
-    store::Space,
+use hyper_delay_fjall::{
+    Marker,
+    commits::Commits,
+    journal::{Journal, JournalBatch},
 };
+use hyper_delay_store::Space;
 
 /// The rows of all journals by space. They fit in memory, because journals have a bounded size.
 #[derive(Debug)]

@@ -5,10 +5,8 @@ use super::{
     row::{Live, Row},
     table::Table,
 };
-use crate::{
-    fjall_store::{Marker, files::version::TableFile},
-    store::Space,
-};
+use hyper_delay_fjall::{Marker, files::version::TableFile};
+use hyper_delay_store::Space;
 
 /// Merges the tables and the journals of a space into the newest row of each key, ordered by key.
 #[derive(Debug)]

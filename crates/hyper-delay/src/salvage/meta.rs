@@ -2,9 +2,9 @@ use super::{
     faults::{Fault, Faults},
     stopped::Stopped,
 };
-use crate::{
+use hyper_delay_store::{
+    Space, StoreError,
     record::{self, AuditLine, Expiring, Job, SetSum, key},
-    store::{Space, StoreError},
 };
 
 /// The values in the space `meta`.

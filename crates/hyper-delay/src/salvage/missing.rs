@@ -1,13 +1,11 @@
 use std::path::Path;
 
 use super::{SalvageError, faults::Faults, stopped::Stopped};
-use crate::{
-    fjall_store::{
-        Marker,
-        commits::{self, CommitFile, Commits, Extent, Found},
-    },
-    store::Space,
+use hyper_delay_fjall::{
+    Marker,
+    commits::{self, CommitFile, Commits, Extent, Found},
 };
+use hyper_delay_store::Space;
 
 /// The commits that the commit record has and the store lacks.
 ///

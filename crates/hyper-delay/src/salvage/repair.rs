@@ -9,10 +9,10 @@ use super::{
     SalvageError, faults::Faults, join::Join, meta::Meta, missing::Missing, stopped::Stopped,
     writer::Writer,
 };
-use crate::{
-    fjall_store::data_directory,
+use hyper_delay_fjall::data_directory;
+use hyper_delay_store::{
+    Space,
     record::{self, Done},
-    store::Space,
 };
 
 /// The list of lost tasks in the new directory.

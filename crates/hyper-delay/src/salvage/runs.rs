@@ -11,15 +11,12 @@
 //!   end, a commit must also leave a number for the damaged batch.
 
 use super::spaces::Spaces;
-use crate::{
-    fjall_store::{
-        Marker,
-        commits::Commits,
-        embedded::NO_KEY,
-        journal::{Damage, Journal, JournalBatch, JournalItem, Reason},
-    },
-    store::Space,
+use hyper_delay_fjall::{
+    Marker, NO_KEY,
+    commits::Commits,
+    journal::{Damage, Journal, JournalBatch, JournalItem, Reason},
 };
+use hyper_delay_store::Space;
 
 /// A part of a journal.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::{
     table::Table,
     tables::tables,
 };
-use crate::store::Space;
+use hyper_delay_store::Space;
 
 /// The number of each space's folder.
 #[derive(Debug)]

@@ -11,14 +11,12 @@ use super::{
     spaces::Spaces,
     tables,
 };
-use crate::{
-    fjall_store::{
-        commits::{self, CommitFile, Found},
-        data_directory::{self, Lock},
-        files::version::TableFile,
-    },
-    store::{Space, StoreError},
+use hyper_delay_fjall::{
+    commits::{self, CommitFile, Found},
+    data_directory::{self, Lock},
+    files::version::TableFile,
 };
+use hyper_delay_store::{Space, StoreError};
 
 /// The store of a stopped server.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::{
     faults::Fault,
     row::Row,
 };
-use crate::fjall_store::files::trailer;
+use hyper_delay_fjall::files::trailer;
 
 /// The start of the table of contents, which follows the last block.
 const CONTENTS: [u8; 4] = *b"TOC!";

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::faults::{Fault, Faults};
-use crate::fjall_store::files::version::{self, TableFile};
+use hyper_delay_fjall::files::version::{self, TableFile};
 
 /// Lists the tables of a space's newest version or, if that is not readable, all tables in its
 /// folder.

@@ -3,8 +3,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::join::Joined;
-use crate::record::{self, Digest, Name, Place, Task};
 use hyper_delay_protocol::Terms;
+use hyper_delay_store::record::{self, Digest, Name, Place, Task};
 
 /// A task that can be saved.
 #[derive(Debug)]

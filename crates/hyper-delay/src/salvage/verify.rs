@@ -8,9 +8,9 @@ use super::{
     missing::Missing,
     stopped::Stopped,
 };
-use crate::{
+use hyper_delay_store::{
+    Bytes, Space,
     record::{self, Counts, Place, SetSum, key},
-    store::{Bytes, Space},
 };
 
 /// The result of a check.

@@ -4,11 +4,11 @@ use std::{
 };
 
 use super::task::Saved;
-use crate::{
-    fjall_store::{Embedded, OpenOptions},
-    ledger::entry_key,
+use crate::ledger::entry_key;
+use hyper_delay_fjall::{Embedded, OpenOptions};
+use hyper_delay_store::{
+    Batch, Bytes, Durability, ReadStore as _, Space, Store as _, StoreError,
     record::{self, Counts, Entry, Expiring, Name, key},
-    store::{Batch, Bytes, Durability, ReadStore as _, Space, Store as _, StoreError},
 };
 
 /// Writes tasks into a new store.

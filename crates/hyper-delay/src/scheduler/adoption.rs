@@ -13,7 +13,7 @@ use super::{
     tasks::Left,
     timers::{CopyEnd, Timer},
 };
-use crate::store::Store;
+use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// A connection has copies that earlier leaders have sent.

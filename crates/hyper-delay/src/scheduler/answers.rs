@@ -8,11 +8,9 @@ use super::{
     ConsumerId, CopyOf, ReplyTo, Scheduler, Token, consumer::Copy, round::GivenBack, task::Change,
     tasks::Left, timers::CopyEnd,
 };
-use crate::{
-    ledger::{Op, Subject},
-    store::Store,
-};
+use crate::ledger::{Op, Subject};
 use hyper_delay_protocol::{Named, Reply};
+use hyper_delay_store::Store;
 
 /// The characters of the reason of a dead letter, at most.
 const REASON: usize = 200;

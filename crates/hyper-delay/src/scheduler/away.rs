@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use super::{ConsumerId, GoneCopy, Scheduler, Token, round::Round};
-use crate::{ledger::Op, store::Store};
+use crate::ledger::Op;
+use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// Revisions were in flight at a hand-over.

@@ -11,11 +11,13 @@ use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 use super::{Scheduler, Token, operating::AUDIT, reading::PARKS, task::Task};
 use crate::{
     ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
-    record::{Act, Job, Place, Progress},
     sizes::{Size, Sizes},
-    store::{Space, Store, StoreError},
 };
 use hyper_delay_protocol::Filter;
+use hyper_delay_store::{
+    Space, Store, StoreError,
+    record::{Act, Job, Place, Progress},
+};
 
 /// The most keys that one batch reads.
 const fn keys_of(sizes: Sizes) -> usize {

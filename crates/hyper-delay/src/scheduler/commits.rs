@@ -6,12 +6,10 @@ use super::{
     task::{Change, Due, Task},
     tasks::Left,
 };
-use crate::{
-    ledger::{Op, Order, Outcome, Subject},
-    store::Store,
-};
+use crate::ledger::{Op, Order, Outcome, Subject};
 use hyper_delay_config::Quota;
 use hyper_delay_protocol::{Code, Reply};
+use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// Takes all that was committed together, then reads what was parked with it, once for each

@@ -3,12 +3,13 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 use rustc_hash::FxHashSet;
 
 use super::{ConsumerId, CountsAsked, ReplyTo, Scheduler};
-use crate::{metrics::Metrics, store::Store};
+use crate::metrics::Metrics;
 use hyper_delay_protocol::own_route::OwnRoute;
 use hyper_delay_protocol::{
     Reply, RouteStats, Stats,
     access::{Grant, Right},
 };
+use hyper_delay_store::Store;
 
 /// What only the memory of a scheduler knows, for counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -15,10 +15,8 @@ use super::{
     timers::{CopyEnd, Timer},
     unfailed::Avoided,
 };
-use crate::{
-    ledger::{Op, Position},
-    store::Store,
-};
+use crate::ledger::{Op, Position};
+use hyper_delay_store::Store;
 
 /// A task whose consumers rest is offered again after this time, and this much more for each other
 /// one, so that many of them cost little.

@@ -14,10 +14,8 @@ use super::{
     task::{Change, Task},
     tasks::Left,
 };
-use crate::{
-    ledger::{Op, Position, Subject, Timed},
-    store::Store,
-};
+use crate::ledger::{Op, Position, Subject, Timed};
+use hyper_delay_store::Store;
 
 /// The most tasks that one read removes, so that other work is not delayed.
 const TASKS: usize = 512;

@@ -4,8 +4,8 @@ use super::{Scheduler, task::State};
 use crate::{
     clock::Now,
     metrics::{InMemory, SOON, earlier},
-    store::Store,
 };
+use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// Counts what is in memory. The time that it takes is bounded by `window_tasks` and the number

@@ -7,10 +7,10 @@ use super::{Listed, Operated, Settings};
 use crate::{
     authority::Authority,
     ledger::{Op, Outcome, PendingLimits, Subject},
-    store::StoreError,
 };
 use hyper_delay_protocol::own_route::OwnRoute;
 use hyper_delay_protocol::{Accept, Line, Mode, Named, Reply, Stats, access::Grant};
+use hyper_delay_store::StoreError;
 
 /// A connection, by a number that is never used again.
 pub(crate) type ConsumerId = u64;

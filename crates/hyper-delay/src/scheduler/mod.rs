@@ -89,7 +89,6 @@ use crate::{
     clock::{Now, nanos},
     ledger::{Op, View},
     metrics::Metrics,
-    store::{Store, StoreError},
 };
 use bulk::Bulk;
 use consumer::Consumer;
@@ -97,6 +96,7 @@ use consumers::Consumers;
 use expiry::Expiry;
 use horizon::Horizon;
 use hyper_delay_protocol::Reply;
+use hyper_delay_store::{Store, StoreError};
 use low_water::LowWater;
 use quotas::Quotas;
 use remote::Remote;

@@ -7,11 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{ReplyTo, Scheduler, Token, bulk::Running};
 use crate::{
     ledger::{Actor, Audited, Bulk, Changed, Op, Outcome},
-    record::Act,
     sizes::Size,
-    store::Store,
 };
 use hyper_delay_protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request};
+use hyper_delay_store::{Store, record::Act};
 
 /// The most bulk operations that are not done.
 const JOBS: usize = 16;

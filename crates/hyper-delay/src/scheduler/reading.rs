@@ -7,10 +7,8 @@ use super::{
     horizon::Range,
     task::{Due, Task},
 };
-use crate::{
-    ledger::{Listed, Position},
-    store::{Store, StoreError},
-};
+use crate::ledger::{Listed, Position};
+use hyper_delay_store::{Store, StoreError};
 
 /// The maximum number of waiting tasks that one read returns, so that other work is not delayed.
 const WAITING: usize = 1024;

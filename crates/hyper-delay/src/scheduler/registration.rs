@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{ConsumerId, Message, ReplyTo, Scheduler, round::GivenBack};
-use crate::store::Store;
 use hyper_delay_protocol::{Accept, Code, Mode, Reason, Refusal, Reply};
+use hyper_delay_store::Store;
 
 /// The maximum number of routes that one call removes closed connections from, so that a connection
 /// with many routes does not delay the others.

@@ -14,10 +14,9 @@ use super::{
 use crate::{
     clock::{Now, nanos},
     ledger::Op,
-    record::Place,
-    store::Store,
 };
 use hyper_delay_protocol::{Mode, Named};
+use hyper_delay_store::{Store, record::Place};
 
 /// The longest ack timeout that a task, a route or the configuration can have.
 const LONGEST_ACK_TIMEOUT: Duration = Duration::from_secs(86_400);

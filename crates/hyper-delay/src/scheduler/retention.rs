@@ -13,10 +13,9 @@ use super::{Scheduler, Token, reading::PARKS, removal_log::RemovalLog};
 use crate::{
     clock::Now,
     ledger::{Op, Outcome, RetentionCursor, Sweep, SweepAct},
-    record::Place,
     sizes::Size,
-    store::{Store, StoreError},
 };
+use hyper_delay_store::{Store, StoreError, record::Place};
 
 /// The longest time between two passes that have something to do, unless a pass takes long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);

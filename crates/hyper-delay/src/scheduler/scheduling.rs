@@ -7,15 +7,13 @@ use super::{
     quotas::Rate,
     round::{GivenBack, Harm},
 };
-use crate::{
-    ledger::{Op, Order},
-    store::Store,
-};
+use crate::ledger::{Op, Order};
 use hyper_delay_protocol::{
     Code, Mode, Named, Refusal, Reply, Request, Schedule,
     access::{Denial, Grant, Right},
     trace_context,
 };
+use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     pub(super) fn asked(&mut self, consumer: ConsumerId, ask: Ask) {

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::{ReplyTo, Scheduler, SeenTasks};
-use crate::store::Store;
 use hyper_delay_protocol::{Reply, Seen, State};
+use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// Adds which tasks are in flight to tasks that were read from the disk, and replies with them.

@@ -10,10 +10,8 @@ use std::time::Duration;
 use race_wheel::Tick;
 
 use super::{Scheduler, tick::Next};
-use crate::{
-    clock::{Now, nanos},
-    store::Store,
-};
+use crate::clock::{Now, nanos};
+use hyper_delay_store::Store;
 
 /// A call that comes later than this is a stall.
 const LATE: Duration = Duration::from_millis(100);

@@ -3,7 +3,8 @@ use std::{mem, time::Duration};
 use race_wheel::Tick;
 
 use super::{Scheduler, Timer, Token};
-use crate::{clock::Now, ledger::Op, store::Store};
+use crate::{clock::Now, ledger::Op};
+use hyper_delay_store::Store;
 
 /// The maximum number of timers that one tick expires, so that other work is not delayed.
 const TIMERS: usize = 1024;

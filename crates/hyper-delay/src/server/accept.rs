@@ -18,18 +18,18 @@ use tokio::{
 
 use crate::{
     connection::{self, Shared, Slot, Slots},
-    descriptors::Descriptors,
     driver::Event,
     http::HttpTls,
     log_limit::Warning,
     progress::Progress,
     reload::{Protection, Update},
     scheduler::{ConsumerId, Input},
-    store::ReadStore,
     tls::Tls,
 };
 use hyper_delay_config::Config;
+use hyper_delay_fjall::descriptors::Descriptors;
 use hyper_delay_protocol::{Code, Refusal, Reply, access::Tokens};
+use hyper_delay_store::ReadStore;
 
 /// The longest wait for a free file descriptor before `accept` is tried again.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -1,8 +1,10 @@
 use std::io;
 
-use crate::{TlsError, descriptors, store::StoreError};
+use crate::TlsError;
 use hyper_delay_config::Exposed;
+use hyper_delay_fjall::descriptors;
 use hyper_delay_protocol::access::TokenFileError;
+use hyper_delay_store::StoreError;
 
 /// The reason why a server ended without being asked to.
 #[derive(Debug, thiserror::Error)]

@@ -22,11 +22,11 @@ use crate::{
     metrics::Metrics,
     progress::Progress,
     reload::{Protection, Reloader, Update},
-    store::ReadStore,
     tls::Tls,
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::access::Failures;
+use hyper_delay_store::ReadStore;
 
 /// The listeners, with what was checked before the store is open.
 pub(super) struct Front {

@@ -24,9 +24,7 @@ pub use options::ServeOptions;
 
 use crate::{
     committer::committer,
-    descriptors::{self, Descriptors},
     driver::{Driver, Event, Events},
-    fjall_store::{Embedded, OpenOptions, data_directory::warn_if_open},
     freshness::Freshness,
     http::Http,
     ledger::{Ledger, mend_after_loss},
@@ -36,10 +34,15 @@ use crate::{
     reload,
     scheduler::{Running as Job, Scheduler, Settings, Standing},
     sizes::Sizes,
-    store::Store,
 };
 use front::{Engine, Front, Threads};
 use hyper_delay_config::Config;
+use hyper_delay_fjall::{
+    Embedded, OpenOptions,
+    data_directory::warn_if_open,
+    descriptors::{self, Descriptors},
+};
+use hyper_delay_store::Store;
 use threads::Running;
 
 #[cfg(not(test))]

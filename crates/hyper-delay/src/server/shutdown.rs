@@ -6,8 +6,8 @@ use crate::{
     connection::Guests,
     driver::{Event, Events},
     scheduler::Input,
-    store::ReadStore,
 };
+use hyper_delay_store::ReadStore;
 
 /// A connection that does not read its replies delays the shutdown by at most this time.
 const PATIENCE: Duration = Duration::from_secs(5);

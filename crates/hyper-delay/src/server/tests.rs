@@ -8,8 +8,8 @@ use std::{future::pending, time::Duration};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
 
 use super::*;
-use crate::store::fake::{Fake, Syncs};
 use hyper_delay_config::Sync;
+use hyper_delay_store::fake::{Fake, Syncs};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -9,8 +9,8 @@ use crate::{
     committer::Writer,
     driver::{Driver, Event, Events},
     scheduler::Input,
-    store::{Store, StoreError},
 };
+use hyper_delay_store::{Store, StoreError};
 
 /// A running thread with a result. If this is dropped, the thread runs on and its result is
 /// dropped.

@@ -3,12 +3,13 @@
 use tempfile::TempDir;
 
 use super::{backup, check, entries, filled, restore};
-use crate::{
-    fjall_store::data_directory::RESTORING,
-    record::{self, Entry, Expiring, Name, Place, Task, key},
-    store::{Batch, Bytes, Durability, ReadStore as _, Space, Store as _, fake::Fake},
-};
+use hyper_delay_fjall::data_directory::RESTORING;
 use hyper_delay_protocol::Terms;
+use hyper_delay_store::{
+    Batch, Bytes, Durability, ReadStore as _, Space, Store as _,
+    fake::Fake,
+    record::{self, Entry, Expiring, Name, Place, Task, key},
+};
 
 /// Changes a store, and returns why its backup is refused.
 fn refusal(change: impl Fn(&mut Batch, &Fake)) -> String {

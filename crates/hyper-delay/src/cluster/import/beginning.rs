@@ -1,11 +1,9 @@
-use crate::{
-    cluster::{
-        Charter, ShardId,
-        entry::{Change, Encoded, Hash, Header},
-        replica::{Applied, genesis},
-    },
-    store::Batch,
+use crate::cluster::{
+    Charter, ShardId,
+    entry::{Change, Encoded, Hash, Header},
+    replica::{Applied, genesis},
 };
+use hyper_delay_store::Batch;
 
 /// The entries that are put after the first one of a journal by an import. They change nothing, and
 /// no replica applies them: entry 1 names no entry before it, so it follows nothing. Otherwise a
@@ -73,13 +71,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{
-        cluster::{
-            entry,
-            replica::{NotApplied, Replica},
-        },
-        store::{Room, fake::Fake},
+    use crate::cluster::{
+        entry,
+        replica::{NotApplied, Replica},
     };
+    use hyper_delay_store::{Room, fake::Fake};
 
     const CHARTER: Charter = Charter {
         cluster: 7,

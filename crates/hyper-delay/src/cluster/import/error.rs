@@ -1,4 +1,5 @@
-use crate::{backup::BackupError, store::StoreError};
+use crate::backup::BackupError;
+use hyper_delay_store::StoreError;
 
 /// A store cannot be taken into a cluster. The message is the cure.
 #[derive(Debug, thiserror::Error)]

@@ -36,11 +36,9 @@ pub(crate) use split::{Imported, split};
 pub(crate) use target::Target;
 
 use super::{Charter, ShardId};
-use crate::{
-    backup::NewStore,
-    fjall_store::{Embedded, OpenOptions, data_directory},
-    store::StoreError,
-};
+use crate::backup::NewStore;
+use hyper_delay_fjall::{Embedded, OpenOptions, data_directory};
+use hyper_delay_store::StoreError;
 
 /// The data directory of a node that takes a store into a cluster. Until [`finish`](Self::finish)
 /// no node starts in it.

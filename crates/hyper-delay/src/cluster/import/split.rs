@@ -4,14 +4,14 @@ use std::{
 };
 
 use super::{Beginning, ImportError, Target, numbering::Numbering, target::Rows};
-use crate::{
-    cluster::{Charter, ShardId, first_seq, shard_of},
+use crate::cluster::{Charter, ShardId, first_seq, shard_of};
+use hyper_delay_store::{
+    Bytes, Space, Store, StoreError,
     record::{
         self, AuditLine, Counts, Job, Name, Progress,
         key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
         number,
     },
-    store::{Bytes, Space, Store, StoreError},
 };
 
 /// What was taken into a cluster.

@@ -3,12 +3,12 @@ use std::{ops::ControlFlow, sync::Arc};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Beginning;
-use crate::{
+use hyper_delay_store::{
+    Batch, Bytes, Durability, Space, Store, StoreError,
     record::{
         self,
         key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
     },
-    store::{Batch, Bytes, Durability, Space, Store, StoreError},
 };
 
 /// Bytes of a batch.

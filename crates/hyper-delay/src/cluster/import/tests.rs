@@ -5,14 +5,13 @@ use std::{fs, path::Path, sync::Arc};
 use super::{ImportError, Importing, Target, split};
 use crate::{
     cluster::{Charter, ShardId, replica::Replica, shard_of},
-    fjall_store::{Embedded, OpenOptions, replicas::NodeDirectory},
     ledger::{Ledger, Op, Order, View},
-    record::key,
     salvage,
     sizes::Sizes,
-    store::{Batch, Durability, Space, Store, fake::Fake},
 };
+use hyper_delay_fjall::{Embedded, OpenOptions, replicas::NodeDirectory};
 use hyper_delay_protocol::{Compression, Headers};
+use hyper_delay_store::{Batch, Durability, Space, Store, fake::Fake, record::key};
 
 const CHARTER: Charter = Charter {
     cluster: 7,

@@ -1,7 +1,7 @@
-use crate::{
-    ledger::DedupeWindow,
+use crate::ledger::DedupeWindow;
+use hyper_delay_store::{
+    Bytes, Space, StoreError,
     record::{self, Counts, key},
-    store::{Bytes, Space, StoreError},
 };
 
 /// Returns what the rows of some of `shards` under one key say together. `None` if nothing.

@@ -1,7 +1,7 @@
 use std::iter::Peekable;
 
 use super::join::join;
-use crate::store::{Bytes, Space, SpaceRow, StoreError};
+use hyper_delay_store::{Bytes, Space, SpaceRow, StoreError};
 
 /// Merges the rows of shards, each of which are in the order of spaces and keys. Reads one row
 /// ahead of each shard, joins rows with the same key, and ends after an error.

@@ -16,9 +16,9 @@ use std::{
 };
 
 use super::ShardId;
-use crate::{
+use hyper_delay_store::{
+    Bytes, ReadStore, Snapshot, Space, Store, StoreError, Visit,
     record::{self, key},
-    store::{Bytes, ReadStore, Snapshot, Space, Store, StoreError, Visit},
 };
 use join::join;
 use merge::Merge;

@@ -1,7 +1,7 @@
-use crate::{
-    cluster::{ShardId, shard_of, shard_of_seq},
+use crate::cluster::{ShardId, shard_of, shard_of_seq};
+use hyper_delay_store::{
+    Space,
     record::key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
-    store::Space,
 };
 
 /// Which shard has a key.

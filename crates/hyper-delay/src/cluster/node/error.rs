@@ -1,9 +1,7 @@
 use std::io;
 
-use crate::{
-    cluster::{ShardId, replica::NotApplied},
-    store::StoreError,
-};
+use crate::cluster::{ShardId, replica::NotApplied};
+use hyper_delay_store::StoreError;
 
 /// A node could not be started, or has ended.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::worker::Mail;
-use crate::fjall_store::{Embedded, replicas::NodeDirectory};
+use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
 
 /// Whether the tables were read.
 #[derive(Debug, Default)]

@@ -13,18 +13,16 @@ use super::{
     shards,
     worker::{Common, Mail},
 };
-use crate::{
-    cluster::{
-        ShardId,
-        link::Wanted,
-        log::{Answer, Log, Request},
-        shard::Fetch,
-        snapshot::{self, spool::Spool},
-    },
-    fjall_store::{
-        Embedded,
-        replicas::{NodeDirectory, WeakDirectory},
-    },
+use crate::cluster::{
+    ShardId,
+    link::Wanted,
+    log::{Answer, Log, Request},
+    shard::Fetch,
+    snapshot::{self, spool::Spool},
+};
+use hyper_delay_fjall::{
+    Embedded,
+    replicas::{NodeDirectory, WeakDirectory},
 };
 
 /// How often it is looked whether a store that was replaced is closed.

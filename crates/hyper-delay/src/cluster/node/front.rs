@@ -2,20 +2,18 @@
 
 use std::sync::{Arc, mpsc::Sender};
 
-use crate::{
-    cluster::{
-        ShardId,
-        forward::wire::ToServing,
-        log::{Leader, Member},
-        shard::PeerId,
-    },
-    fjall_store::Embedded,
+use crate::cluster::{
+    ShardId,
+    forward::wire::ToServing,
+    log::{Leader, Member},
+    shard::PeerId,
 };
 #[cfg(test)]
 use crate::{
     cluster::{log::Fence, shard::Leadership},
     scheduler::{ConsumerId, Message},
 };
+use hyper_delay_fjall::Embedded;
 
 /// News of a shard of this node.
 #[derive(Debug)]

@@ -49,11 +49,10 @@ use super::{
     log::{LeaseId, Log, Member},
     snapshot::{Giver, NotGiven},
 };
-use crate::{
-    clock::Clock, fjall_store::replicas::WeakDirectory, metrics::Metrics, progress::Progress,
-};
+use crate::{clock::Clock, metrics::Metrics, progress::Progress};
 use ends::{End, Running};
 use hyper_delay_config::Config;
+use hyper_delay_fjall::replicas::WeakDirectory;
 use lease_task::Leaving;
 use worker::{Common, Mail, Worker};
 

@@ -3,15 +3,13 @@
 use std::sync::mpsc::Sender;
 
 use super::worker::Mail;
-use crate::{
-    cluster::{
-        calls::CallId,
-        log::{Answer, Unanswered},
-        shard::Event,
-    },
-    fjall_store::Embedded,
-    store::StoreError,
+use crate::cluster::{
+    calls::CallId,
+    log::{Answer, Unanswered},
+    shard::Event,
 };
+use hyper_delay_fjall::Embedded;
+use hyper_delay_store::StoreError;
 
 /// The answer to a request to the log.
 #[derive(Debug)]

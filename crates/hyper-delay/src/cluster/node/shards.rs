@@ -20,12 +20,12 @@ use crate::{
         shard::{Event, Setup, Shard},
         snapshot::NotGiven,
     },
-    fjall_store::{Embedded, replicas::NodeDirectory},
     metrics::InMemory,
     scheduler::Settings,
     sizes::Sizes,
-    store::ReadStore,
 };
+use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_store::ReadStore;
 
 #[cfg(not(test))]
 const SIZES: Sizes = Sizes::SERVER;

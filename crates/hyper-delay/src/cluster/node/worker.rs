@@ -26,12 +26,12 @@ use crate::{
         log::Log,
         shard::{Effects, Event, Fetch, Leadership, Shard},
     },
-    fjall_store::{Embedded, replicas::NodeDirectory},
     metrics::InMemory,
     progress::{Progress, Pulse},
     scheduler::Next,
-    store::StoreError,
 };
+use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_store::StoreError;
 
 /// How the names of the threads begin.
 pub(super) const NAME: &str = "shard ";

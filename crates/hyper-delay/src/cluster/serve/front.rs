@@ -3,18 +3,16 @@
 use std::sync::{Arc, OnceLock, mpsc::Sender};
 
 use super::{Mail, News};
-use crate::{
-    cluster::{
-        ShardId,
-        forward::wire::ToServing,
-        link::peers::Peers,
-        log::Member,
-        merged::Merged,
-        node::{Front, Told},
-        shard::PeerId,
-    },
-    fjall_store::Embedded,
+use crate::cluster::{
+    ShardId,
+    forward::wire::ToServing,
+    link::peers::Peers,
+    log::Member,
+    merged::Merged,
+    node::{Front, Told},
+    shard::PeerId,
 };
+use hyper_delay_fjall::Embedded;
 
 /// The forwarder of this node, as the leaders on it know it.
 pub(super) const OWN: PeerId = PeerId(0);

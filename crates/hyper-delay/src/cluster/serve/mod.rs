@@ -45,7 +45,6 @@ use super::{
 use crate::{
     clock::Clock,
     driver::Event,
-    fjall_store::Embedded,
     http::ReadGauges,
     metrics::{self, Gauges, InMemory, Limits, Metrics},
     outbox::Outboxes,
@@ -54,6 +53,7 @@ use crate::{
 use forwarding::{Forwarding, Waiting};
 use front::ToForwarder;
 use hyper_delay_config::{Cluster, Config};
+use hyper_delay_fjall::Embedded;
 
 /// A group of changes ends when its rows have this many bytes: an entry is one value of the log.
 const GROUP: usize = 64 << 10;

@@ -20,8 +20,8 @@ use crate::{
     committer::Group,
     metrics::Metrics,
     scheduler::{Committed, Input},
-    store::{Store, StoreError},
 };
+use hyper_delay_store::{Store, StoreError};
 
 /// An entry on its way to the journal.
 #[derive(Debug)]

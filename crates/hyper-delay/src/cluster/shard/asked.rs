@@ -4,9 +4,9 @@ use super::Shard;
 use crate::{
     cluster::forward::wire::{Asked, Look, Looked, Number},
     scheduler::{Ask, ConsumerId, Input, Operated, ReplyTo},
-    store::Store,
 };
 use hyper_delay_protocol::{Code, Line, Refusal, Request};
+use hyper_delay_store::Store;
 
 impl Asked {
     /// Returns whether it makes a task.

@@ -14,9 +14,9 @@ use crate::{
     },
     ledger::Subject,
     scheduler::{Acked, ConsumerId, CopyOf, Input, Message, Nacked},
-    store::Store,
 };
 use hyper_delay_protocol::Reply;
+use hyper_delay_store::Store;
 
 /// A link from a node, by a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -13,8 +13,8 @@ use crate::{
         lease::Term,
         log::{Fence, Leader, Led, NodeName, Over, Request},
     },
-    store::Store,
 };
+use hyper_delay_store::Store;
 
 /// What this node knows of the leader, and its own attempts to be it.
 #[derive(Debug, Default)]

@@ -15,8 +15,8 @@ use crate::{
     },
     metrics::Metrics,
     scheduler::Settings,
-    store::StoreError,
 };
+use hyper_delay_store::StoreError;
 
 /// What does not change while a node runs.
 #[derive(Debug, Clone)]

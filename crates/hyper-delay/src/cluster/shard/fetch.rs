@@ -19,8 +19,8 @@ use crate::{
         replica::{NotApplied, Replica},
     },
     scheduler::Next,
-    store::{Store, StoreError},
 };
+use hyper_delay_store::{Store, StoreError};
 
 /// A snapshot that a shard waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]

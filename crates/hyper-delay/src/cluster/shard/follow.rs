@@ -16,8 +16,8 @@ use crate::{
         log::{Request, Tail},
         replica::NotApplied,
     },
-    store::Store,
 };
+use hyper_delay_store::Store;
 
 /// The reads of the journal.
 #[derive(Debug)]

@@ -12,9 +12,11 @@ use super::{Shard, append::Writing};
 use crate::{
     clock::Now,
     cluster::{entry::Change, first_seq, log::NodeName},
-    record::{self, Record, key},
     scheduler::{GoneCopy, Input},
-    store::{Batch, Space, Store, StoreError},
+};
+use hyper_delay_store::{
+    Batch, Space, Store, StoreError,
+    record::{self, Record, key},
 };
 
 /// The most copies that are passed on: those with the most time left. With ten bytes for each, the

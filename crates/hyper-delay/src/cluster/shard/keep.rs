@@ -10,8 +10,8 @@ use crate::{
         lease::Term,
         log::{NodeName, Request},
     },
-    store::Store,
 };
+use hyper_delay_store::Store;
 
 /// How far the disk of this node is. The journal may lose what all nodes have on their disks.
 #[derive(Debug)]

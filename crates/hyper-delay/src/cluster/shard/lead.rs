@@ -12,8 +12,8 @@ use crate::{
     forecast::Forecast,
     ledger::Ledger,
     scheduler::{Effects, Input, Job, Next, Running, Scheduler, Standing},
-    store::{Store, StoreError},
 };
+use hyper_delay_store::{Store, StoreError};
 
 /// What a leader has in memory. It is dropped with the leadership.
 #[derive(Debug)]

@@ -37,7 +37,6 @@ use crate::{
     clock::{Now, nanos},
     metrics::{InMemory, ShardGauges},
     scheduler::{Input, Next, Settings},
-    store::Store,
 };
 use audience::Audience;
 pub(crate) use audience::PeerId;
@@ -48,6 +47,7 @@ use fetch::Fetching;
 use follow::Reading;
 #[cfg(test)]
 pub(crate) use hand_over::passed_on;
+use hyper_delay_store::Store;
 use keep::Keeping;
 use lead::Leading;
 #[cfg(test)]

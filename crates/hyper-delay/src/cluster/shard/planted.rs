@@ -1,11 +1,8 @@
 //! What the simulation needs to plant faults in a shard.
 
 use super::{PeerId, Shard};
-use crate::{
-    ledger::Ledger,
-    scheduler::ConsumerId,
-    store::{Store, fake::Fake},
-};
+use crate::{ledger::Ledger, scheduler::ConsumerId};
+use hyper_delay_store::{Store, fake::Fake};
 
 /// The ledger with which a shard began to lead, and in which leadership.
 #[derive(Debug, Default)]

@@ -7,11 +7,8 @@
 use race_wheel::Tick;
 
 use super::{Shard, after};
-use crate::{
-    clock::Now,
-    cluster::replica::Wanted,
-    store::{Room, Store, StoreError},
-};
+use crate::{clock::Now, cluster::replica::Wanted};
+use hyper_delay_store::{Room, Store, StoreError};
 
 /// This node waits for room on its disk.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use crate::{
         log::{Fence, NodeName},
     },
     scheduler::{Adopted, ConsumerId, GoneCopy, Input},
-    store::Store,
 };
+use hyper_delay_store::Store;
 
 impl<S: Store> Shard<S> {
     /// A serving node asks for a session.

@@ -4,8 +4,8 @@ use super::{Event, Shard, Stopped};
 use crate::{
     clock::Now,
     cluster::{forward::wire::ToLeader, log::Answer},
-    store::{Store, StoreError},
 };
+use hyper_delay_store::{Store, StoreError};
 
 impl<S: Store> Shard<S> {
     /// Ends the leadership. Nothing is applied any more, unless a snapshot of another node comes.

@@ -21,10 +21,10 @@ use crate::{
     },
     ledger::Subject,
     scheduler::ConsumerId,
-    store::{StoreError, fake::Fake},
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule};
+use hyper_delay_store::{StoreError, fake::Fake};
 
 const CHARTER: Charter = Charter {
     cluster: 7,

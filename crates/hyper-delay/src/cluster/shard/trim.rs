@@ -10,8 +10,8 @@ use crate::{
         entry,
         log::{NodeName, Request},
     },
-    store::Store,
 };
+use hyper_delay_store::Store;
 
 /// What the leader knows of the beginning of the journal.
 #[derive(Debug, Default)]

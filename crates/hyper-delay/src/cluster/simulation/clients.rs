@@ -9,11 +9,10 @@ use super::{
 };
 use crate::{
     cluster::{ShardId, forward::Event, shard_of},
-    record,
     scheduler::{Ask, ConsumerId, Input},
-    store::{ReadStore as _, Space, fake::Fake},
 };
 use hyper_delay_protocol::{Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms};
+use hyper_delay_store::{ReadStore as _, Space, fake::Fake, record};
 
 /// The first client schedules and cancels; it can take deliveries, as the others do.
 const PRODUCER: usize = 0;

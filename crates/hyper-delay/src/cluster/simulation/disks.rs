@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::world::{MILLI, World};
-use crate::{
-    cluster::{ShardId, replica::Applied, shard::Shard},
+use crate::cluster::{ShardId, replica::Applied, shard::Shard};
+use hyper_delay_store::{
+    Room, Space,
+    fake::Fake,
     record::{self, key},
-    store::{Room, Space, fake::Fake},
 };
 
 /// A second disk is only lost when nothing of before the first loss is on its way any more, and

@@ -16,8 +16,8 @@ use crate::{
         shard::{Event, Fetch, PeerId},
     },
     scheduler::{ConsumerId, Message},
-    store::fake::Fake,
 };
+use hyper_delay_store::fake::Fake;
 
 /// A process, by its node and the number of its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

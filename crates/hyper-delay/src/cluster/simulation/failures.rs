@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::name::TaskName;
 use crate::{
     cluster::entry::{self, Change},
-    record::{self, Name, key},
     scheduler::ConsumerId,
-    store::Space,
+};
+use hyper_delay_store::{
+    Space,
+    record::{self, Name, key},
 };
 
 /// A delivery: its connection, task, revision and round.

@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{ledger::Subject, record::key};
+use crate::ledger::Subject;
+use hyper_delay_store::record::key;
 
 /// The route and the id of a task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

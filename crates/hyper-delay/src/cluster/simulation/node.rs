@@ -19,9 +19,9 @@ use crate::{
     },
     scheduler::Settings,
     sizes::Sizes,
-    store::{Durability, fake::Fake},
 };
 use hyper_delay_config::Config;
+use hyper_delay_store::{Durability, fake::Fake};
 
 /// How long the names of finished tasks are kept.
 pub(super) const DEDUPE_MILLIS: u64 = 12_000;

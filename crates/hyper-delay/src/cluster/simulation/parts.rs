@@ -14,8 +14,8 @@ use crate::{
         shard::{Effects, Event, Leadership},
     },
     scheduler::Next,
-    store::fake::Fake,
 };
+use hyper_delay_store::fake::Fake;
 
 impl World {
     /// Lets the lease of a process do what is due.

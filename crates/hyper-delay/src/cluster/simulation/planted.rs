@@ -16,9 +16,10 @@ use crate::{
         replica::Persisting,
         shard::Event,
     },
-    record::key,
     scheduler::Input,
-    store::{Batch, Durability, ReadStore as _, Space, Store as _, StoreError, fake::Fake},
+};
+use hyper_delay_store::{
+    Batch, Durability, ReadStore as _, Space, Store as _, StoreError, fake::Fake, record::key,
 };
 
 /// A fault in the cluster.

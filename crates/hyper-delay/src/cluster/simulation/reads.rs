@@ -7,11 +7,9 @@ use super::{
     name::TaskName,
     world::{MILLI, World},
 };
-use crate::{
-    cluster::forward::{AskedId, Event},
-    store::Space,
-};
+use crate::cluster::forward::{AskedId, Event};
 use hyper_delay_protocol::Refusal;
+use hyper_delay_store::Space;
 
 /// The reads of a history. `None` in a world without reads: they would change its histories.
 #[derive(Debug)]

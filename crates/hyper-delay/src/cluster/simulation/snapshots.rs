@@ -16,8 +16,9 @@ use crate::{
         shard::{Event, Fetch, Shard},
         snapshot::fill,
     },
-    record::key,
-    store::{Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake},
+};
+use hyper_delay_store::{
+    Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake, record::key,
 };
 
 /// What a shard of a process receives.

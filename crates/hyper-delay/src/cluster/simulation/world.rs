@@ -19,9 +19,11 @@ use crate::{
         replica::genesis,
         shard::{Event, Kept, PeerId, Shard},
     },
-    record::{self, Name, Place, key},
     scheduler::ConsumerId,
-    store::Space,
+};
+use hyper_delay_store::{
+    Space,
+    record::{self, Name, Place, key},
 };
 
 /// When the world begins, in Unix milliseconds.

@@ -4,8 +4,10 @@ use super::rows::Rows;
 use crate::{
     backup::{BackupError, Reader},
     cluster::{Charter, ShardId, link::Wanted, replica::Applied},
+};
+use hyper_delay_store::{
+    Batch, Bytes, Durability, Space, Store, StoreError,
     record::{self, key},
-    store::{Batch, Bytes, Durability, Space, Store, StoreError},
 };
 
 /// A store was not filled with a snapshot.

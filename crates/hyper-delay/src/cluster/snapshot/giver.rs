@@ -12,8 +12,10 @@ use tokio::{
 use crate::{
     backup::Stream,
     cluster::{ShardId, link::Wanted, replica::Applied},
+};
+use hyper_delay_store::{
+    ReadStore, Space, StoreError,
     record::{self, key},
-    store::{ReadStore, Space, StoreError},
 };
 
 /// Snapshots that are given at a time. Others are refused, and asked for again.

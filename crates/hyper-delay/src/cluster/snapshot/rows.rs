@@ -1,7 +1,7 @@
 //! The rows of a snapshot on their way to a store.
 
 use super::NotFilled;
-use crate::store::{Batch, Bytes, Durability, Space, Store};
+use hyper_delay_store::{Batch, Bytes, Durability, Space, Store};
 
 /// Bytes of a batch.
 const BATCH: usize = 1 << 20;

@@ -3,19 +3,17 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::{NotFilled, fill};
-use crate::{
-    cluster::{
-        Charter,
-        link::{
-            Endpoint, Wanted,
-            error::LinkError,
-            fetch::{Incoming, pipe},
-        },
-        log::Member,
+use crate::cluster::{
+    Charter,
+    link::{
+        Endpoint, Wanted,
+        error::LinkError,
+        fetch::{Incoming, pipe},
     },
-    fjall_store::{Embedded, replicas::NodeDirectory},
-    store::StoreError,
+    log::Member,
 };
+use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_store::StoreError;
 
 /// A snapshot was not taken.
 #[derive(Debug, thiserror::Error)]

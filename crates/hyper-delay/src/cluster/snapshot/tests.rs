@@ -6,9 +6,8 @@ use super::{NotFilled, fill};
 use crate::{
     backup::Stream,
     cluster::{Charter, ShardId, entry::Change, link::Wanted, replica::Replica},
-    record::key,
-    store::{Batch, ReadStore, Room, Space, Store as _, fake::Fake},
 };
+use hyper_delay_store::{Batch, ReadStore, Room, Space, Store as _, fake::Fake, record::key};
 
 const CHARTER: Charter = Charter {
     cluster: 1 << 90,

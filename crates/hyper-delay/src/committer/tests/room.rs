@@ -3,8 +3,9 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{ledger::Subject, sizes::Sizes, store::Room};
+use crate::{ledger::Subject, sizes::Sizes};
 use hyper_delay_protocol::Headers;
+use hyper_delay_store::Room;
 
 fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
     let mut job = job(0);

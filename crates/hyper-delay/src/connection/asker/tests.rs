@@ -10,16 +10,16 @@ use crate::{
         dead::{Letters, dead},
         stats::stats,
     },
-    store::{Snapshot, Space, Visit},
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::Filter;
+use hyper_delay_store::{Snapshot, Space, Visit};
 
 /// A store whose reads fail.
 struct Unreadable(fn() -> StoreError);
 
 impl ReadStore for Unreadable {
-    fn get(&self, _: Space, _: &[u8]) -> Result<Option<crate::store::Bytes>, StoreError> {
+    fn get(&self, _: Space, _: &[u8]) -> Result<Option<hyper_delay_store::Bytes>, StoreError> {
         Err((self.0)())
     }
 

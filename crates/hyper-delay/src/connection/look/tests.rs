@@ -17,10 +17,10 @@ use crate::{
     outbox::Outbox,
     scheduler::{Message, ReplyTo},
     sizes::Sizes,
-    store::{Durability, fake::Fake},
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter};
+use hyper_delay_store::{Durability, fake::Fake};
 
 const PAYLOAD: &[u8] = b"hello";
 

@@ -8,13 +8,13 @@ use super::*;
 use crate::{
     clock::Clock,
     connection::{MOST_BACKUPS, Unfinished},
-    store::fake::Fake,
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{
     access::{Grant, Tokens},
     parse,
 };
+use hyper_delay_store::fake::Fake;
 
 const HERE: &str = "127.0.0.1";
 const THERE: &str = "192.0.2.1";

@@ -2,9 +2,9 @@ use super::*;
 use crate::{
     ledger::{Ledger, Op, Order},
     sizes::Sizes,
-    store::{Durability, fake::Fake},
 };
 use hyper_delay_protocol::Compression;
+use hyper_delay_store::{Durability, fake::Fake};
 
 #[test]
 fn routes_on_disk_beyond_a_page_are_announced() {

@@ -3,10 +3,8 @@ use std::{ops::ControlFlow, sync::Arc};
 use serde_json::{Value, json};
 
 use super::super::state::Sees;
-use crate::{
-    ledger::View,
-    store::{ReadStore, StoreError},
-};
+use crate::ledger::View;
+use hyper_delay_store::{ReadStore, StoreError};
 
 /// The routes in which an id is looked for. With each, two keys are read: its counts and the name.
 const ROUTES: usize = 990;
@@ -97,9 +95,9 @@ mod tests {
         cluster::{ShardId, first_seq, merged::Merged, shard_of},
         ledger::{Ledger, Op, Order},
         sizes::Sizes,
-        store::{Durability, fake::Fake},
     };
     use hyper_delay_protocol::Compression;
+    use hyper_delay_store::{Durability, fake::Fake};
 
     /// Returns a store that has a task with this id on each of `routes` routes.
     fn store(routes: usize, id: &str) -> Arc<Fake> {

@@ -2,9 +2,9 @@ use super::*;
 use crate::{
     ledger::{Ledger, Op, Order, Subject},
     sizes::Sizes,
-    store::{Durability, fake::Fake},
 };
 use hyper_delay_protocol::Compression;
+use hyper_delay_store::{Durability, fake::Fake};
 
 const KEYS: usize = 2_000;
 

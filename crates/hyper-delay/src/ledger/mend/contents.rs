@@ -3,9 +3,11 @@ use std::{iter, ops::ControlFlow};
 use super::{Mending, draft};
 use crate::{
     ledger::{keep_lowest, scan::scan},
-    record::{self, Name, key},
     sizes::Size,
-    store::{Durability, Space, Store, StoreError},
+};
+use hyper_delay_store::{
+    Durability, Space, Store, StoreError,
+    record::{self, Name, key},
 };
 
 impl<S: Store> Mending<'_, S> {

@@ -1,9 +1,7 @@
 use std::{collections::HashMap, ops::ControlFlow};
 
-use crate::{
-    sizes::{Size, Sizes},
-    store::{Batch, Bytes, Durability, Space, Store, StoreError},
-};
+use crate::sizes::{Size, Sizes};
+use hyper_delay_store::{Batch, Bytes, Durability, Space, Store, StoreError};
 
 /// A batch, and reads that see its writes.
 #[derive(Debug)]

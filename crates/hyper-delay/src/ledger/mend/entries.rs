@@ -1,8 +1,8 @@
 use super::{Content, Mending, NO_CONTENT};
-use crate::{
-    ledger::entry_key,
+use crate::ledger::entry_key;
+use hyper_delay_store::{
+    Bytes, Space, Store, StoreError,
     record::{self, Entry, Name, Placed, key},
-    store::{Bytes, Space, Store, StoreError},
 };
 
 impl<S: Store> Mending<'_, S> {

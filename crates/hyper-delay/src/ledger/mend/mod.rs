@@ -20,12 +20,12 @@ mod shared;
 
 use std::ops::ControlFlow;
 
-use crate::{
-    record::{self, Digest, Name, Task, key},
-    sizes::Sizes,
-    store::{Bytes, Durability, Space, Store, StoreError},
-};
+use crate::sizes::Sizes;
 use draft::Draft;
+use hyper_delay_store::{
+    Bytes, Durability, Space, Store, StoreError,
+    record::{self, Digest, Name, Task, key},
+};
 use report::Report;
 
 use super::dedupe_window::DedupeWindow;

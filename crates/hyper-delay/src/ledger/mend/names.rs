@@ -1,8 +1,8 @@
 use super::Mending;
-use crate::{
-    ledger::entry_key,
+use crate::ledger::entry_key;
+use hyper_delay_store::{
+    Bytes, Durability, Space, Store, StoreError,
     record::{self, Counts, Entry, Expiring, Name, Placed, key},
-    store::{Bytes, Durability, Space, Store, StoreError},
 };
 
 /// The counts of the route whose names are being read, and of all routes so far.

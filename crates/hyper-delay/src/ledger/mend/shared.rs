@@ -1,10 +1,10 @@
 use std::collections::HashSet;
 
 use super::Mending;
-use crate::{
-    ledger::entry_key,
+use crate::ledger::entry_key;
+use hyper_delay_store::{
+    Bytes, Space, Store, StoreError,
     record::{self, Name, key},
-    store::{Bytes, Space, Store, StoreError},
 };
 
 impl<S: Store> Mending<'_, S> {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::model::Task;
-use crate::{
-    ledger::{low_water::LowWater, numbers::Numbers},
+use crate::ledger::{low_water::LowWater, numbers::Numbers};
+use hyper_delay_store::{
+    ReadStore as _, Space,
+    fake::Fake,
     record::{self, Counts, Entry, Expiring, Name, Place, key},
-    store::{ReadStore as _, Space, fake::Fake},
 };
 
 /// Checks that the spaces of a store agree with each other, and returns their tasks.

@@ -4,10 +4,8 @@ use super::{
     model::KEEP,
     world::{World, schedule},
 };
-use crate::{
-    ledger::{Op, Outcome},
-    store::{Durability, Space},
-};
+use crate::ledger::{Op, Outcome};
+use hyper_delay_store::{Durability, Space};
 
 #[test]
 fn names_that_were_finished_before_the_clock_was_set_back_are_kept() {

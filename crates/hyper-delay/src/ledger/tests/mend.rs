@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{
     ledger::{Ledger, Op, Outcome, numbers::Numbers},
-    record::{self, Place, key},
     sizes::Sizes,
-    store::{
-        Batch, Bytes, Durability, ReadStore as _, Space, Store as _,
-        fake::{Fake, Syncs},
-    },
+};
+use hyper_delay_store::{
+    Batch, Bytes, Durability, ReadStore as _, Space, Store as _,
+    fake::{Fake, Syncs},
+    record::{self, Place, key},
 };
 
 pub(super) type Tasks = BTreeMap<(String, String), Task>;

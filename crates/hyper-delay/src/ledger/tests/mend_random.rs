@@ -10,9 +10,9 @@ use super::{
     random::{Step, op, step},
     world::World,
 };
-use crate::{
+use hyper_delay_store::{
+    Bytes, Durability, Space,
     record::{self, Name, Placed, Task, key},
-    store::{Bytes, Durability, Space},
 };
 
 /// Plays a history and returns the rows after each step.

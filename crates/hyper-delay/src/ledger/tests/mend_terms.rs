@@ -7,9 +7,11 @@ use super::{
 };
 use crate::{
     ledger::{Ledger, Op, Outcome, Subject},
-    record::{self, Expiring, Place, key},
     sizes::Sizes,
-    store::{Batch, Durability, Space, Store as _},
+};
+use hyper_delay_store::{
+    Batch, Durability, Space, Store as _,
+    record::{self, Expiring, Place, key},
 };
 
 fn a(_: &World) -> Op {
@@ -42,7 +44,7 @@ fn bury_b(world: &World) -> Op {
     }
 }
 
-fn is_index((space, key, _): &(Space, Vec<u8>, crate::store::Bytes)) -> bool {
+fn is_index((space, key, _): &(Space, Vec<u8>, hyper_delay_store::Bytes)) -> bool {
     *space == Space::Meta && key.starts_with(key::EXPIRY)
 }
 

@@ -6,6 +6,7 @@ mod mend;
 mod mend_random;
 mod mend_terms;
 mod model;
+mod newer;
 mod operating;
 mod power_loss;
 mod random;

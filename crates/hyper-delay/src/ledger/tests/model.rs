@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    ledger::{Kicked, Op, Order, Outcome, Subject, Sweep, SweepAct},
-    record::Place,
-};
+use crate::ledger::{Kicked, Op, Order, Outcome, Subject, Sweep, SweepAct};
 use hyper_delay_protocol::Terms;
+use hyper_delay_store::record::Place;
 
 /// The deduplication window in milliseconds.
 pub(super) const KEEP: u64 = 1_000;

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use super::world::{World, schedule};
 use crate::{
     ledger::{Actor, Advance, Audited, Bulk, Ledger, Op, Outcome, Sweep, SweepAct, View},
-    record::{Act, AuditLine, Job, Place, Progress},
     sizes::Sizes,
-    store::{Durability, fake::Fake},
 };
 use hyper_delay_protocol::Filter;
+use hyper_delay_store::{
+    Durability,
+    fake::Fake,
+    record::{Act, AuditLine, Job, Place, Progress},
+};
 
 fn audited(op: Op) -> Op {
     let actor = Actor {

@@ -1,10 +1,8 @@
 //! A fixed history with every operation, and a power loss after each write.
 
 use super::world::{World, expiring, schedule};
-use crate::{
-    ledger::{Op, Outcome},
-    store::{Durability, fake::Syncs},
-};
+use crate::ledger::{Op, Outcome};
+use hyper_delay_store::{Durability, fake::Syncs};
 
 /// The operations in order. Some depend on the state of the world before them.
 fn history() -> Vec<fn(&World) -> Op> {

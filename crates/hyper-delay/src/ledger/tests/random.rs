@@ -6,12 +6,12 @@ use super::{
     model::named,
     world::{World, schedule},
 };
-use crate::{
-    ledger::{Actor, Audited, Bulk, Op, Subject, Sweep, SweepAct},
-    record::{Act, Place},
-    store::Durability,
-};
+use crate::ledger::{Actor, Audited, Bulk, Op, Subject, Sweep, SweepAct};
 use hyper_delay_protocol::{Filter, Headers, Terms};
+use hyper_delay_store::{
+    Durability,
+    record::{Act, Place},
+};
 
 /// A step of a history.
 #[derive(Debug, Clone)]

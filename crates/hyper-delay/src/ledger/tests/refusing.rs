@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::world::{World, schedule};
-use crate::{
-    ledger::{Op, Order, Outcome, PendingLimits},
-    store::Durability,
-};
+use crate::ledger::{Op, Order, Outcome, PendingLimits};
 use hyper_delay_protocol::access::{Entry, Grant, Right};
+use hyper_delay_store::Durability;
 
 fn order(id: &str, payload: &[u8], replace: bool) -> Order {
     match schedule("r", id, 10_000, payload, replace) {

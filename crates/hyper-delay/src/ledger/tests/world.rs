@@ -9,9 +9,9 @@ use super::{
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, PendingLimits, Subject},
     sizes::Sizes,
-    store::{Batch, Durability, Store as _, fake::Fake},
 };
 use hyper_delay_protocol::{Compression, Headers, Terms};
+use hyper_delay_store::{Batch, Durability, Store as _, fake::Fake};
 
 pub(super) struct World {
     pub(super) store: Arc<Fake>,

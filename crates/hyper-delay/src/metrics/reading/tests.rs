@@ -3,9 +3,9 @@ use crate::metrics::ShardGauges;
 use crate::{
     ledger::{Ledger, Op, Order, Position, Subject},
     sizes::Sizes,
-    store::{Durability, fake::Fake},
 };
 use hyper_delay_protocol::Compression;
+use hyper_delay_store::{Durability, fake::Fake};
 
 const NOW: u64 = 100_000;
 

@@ -3,12 +3,11 @@
 use std::{collections::BTreeSet, fs, ops::ControlFlow, sync::Arc};
 
 use super::stopped_store::{Directory, Tasks, assert_consistent};
-use crate::{
-    fjall_store::{Embedded, OpenOptions},
-    ledger::Ledger,
+use crate::{ledger::Ledger, sizes::Sizes};
+use hyper_delay_fjall::{Embedded, OpenOptions};
+use hyper_delay_store::{
+    ReadStore as _, Space,
     record::{self, Name, key},
-    sizes::Sizes,
-    store::{ReadStore as _, Space},
 };
 
 /// Accepts the loss, mends the store and returns its tasks.

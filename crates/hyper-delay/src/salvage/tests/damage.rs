@@ -3,12 +3,9 @@
 use std::{fs, path::Path};
 
 use super::stopped_store::{Directory, Tasks};
-use crate::{
-    fjall_store::journal::Journal,
-    record::key,
-    salvage::{repair::Repaired, table::Table, verify},
-    store::Space,
-};
+use crate::salvage::{repair::Repaired, table::Table, verify};
+use hyper_delay_fjall::journal::Journal;
+use hyper_delay_store::{Space, record::key};
 
 pub(super) fn flip(path: &Path, at: usize) {
     let mut bytes = fs::read(path).unwrap();

@@ -1,10 +1,10 @@
 //! The index of the tasks that expire.
 
 use super::stopped_store::Directory;
-use crate::{
-    fjall_store::Embedded,
+use hyper_delay_fjall::Embedded;
+use hyper_delay_store::{
+    Batch, Durability, ReadStore as _, Space, Store as _,
     record::{self, Expiring, key},
-    store::{Batch, Durability, ReadStore as _, Space, Store as _},
 };
 
 #[test]

@@ -6,15 +6,15 @@ use super::{
     damage::{assert_saved, flip},
     stopped_store::{Directory, Tasks},
 };
-use crate::{
-    fjall_store::{
-        Marker,
-        commits::{CommitFile, Commits, Found},
-        journal::Journal,
-    },
+use crate::salvage::{faults::Faults, stopped::Stopped};
+use hyper_delay_fjall::{
+    Marker,
+    commits::{CommitFile, Commits, Found},
+    journal::Journal,
+};
+use hyper_delay_store::{
+    Space,
     record::{self, key},
-    salvage::{faults::Faults, stopped::Stopped},
-    store::Space,
 };
 
 /// A batch of a journal that removes the content of the first task, as the commit `commit`.

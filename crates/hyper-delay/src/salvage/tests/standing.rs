@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use super::stopped_store::Directory;
 use crate::{
-    fjall_store::Embedded,
     ledger::{Actor, Audited, Bulk, Ledger, Op, View},
-    record::{Act, key},
     salvage::repair,
     sizes::Sizes,
-    store::{Batch, Durability, Space, Store as _},
 };
+use hyper_delay_fjall::Embedded;
 use hyper_delay_protocol::Filter;
+use hyper_delay_store::{
+    Batch, Durability, Space, Store as _,
+    record::{Act, key},
+};
 
 /// A store with a paused route and a bulk operation that goes on.
 fn directory() -> Directory {

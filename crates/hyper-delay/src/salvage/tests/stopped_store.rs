@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use crate::{
     backup::{self, Stream},
-    fjall_store::Embedded,
     ledger::{Ledger, Op, Order, Outcome, Subject},
     salvage::{export, repair, repair::Repaired, verify},
     sizes::Sizes,
-    store::{Durability, ReadStore as _, Space, Store as _},
 };
+use hyper_delay_fjall::Embedded;
 use hyper_delay_protocol::{Compression, Headers, Terms};
+use hyper_delay_store::{Durability, ReadStore as _, Space, Store as _};
 
 pub(super) const ROUTES: [&str; 2] = ["north", "south"];
 

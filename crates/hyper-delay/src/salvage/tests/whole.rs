@@ -4,16 +4,16 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::Value;
 
 use super::stopped_store::{Directory, EACH, ROUTES, assert_consistent, headers, schedule, terms};
-use crate::{
-    fjall_store::Embedded,
-    record::{self, Counts, Entry, Name, Place, Task, key},
-    salvage::{
-        SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
-        verify, writer::Writer,
-    },
-    store::{Batch, Durability, ReadStore as _, Space, Store as _},
+use crate::salvage::{
+    SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
+    verify, writer::Writer,
 };
+use hyper_delay_fjall::Embedded;
 use hyper_delay_protocol::{Compression, Terms};
+use hyper_delay_store::{
+    Batch, Durability, ReadStore as _, Space, Store as _,
+    record::{self, Counts, Entry, Name, Place, Task, key},
+};
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 

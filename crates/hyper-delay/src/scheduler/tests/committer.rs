@@ -4,8 +4,8 @@ use super::super::{Committed, Job, Running, Standing, Token};
 use crate::{
     ledger::{Ledger, Op, Outcome},
     sizes::Sizes,
-    store::{Durability, fake::Fake},
 };
+use hyper_delay_store::{Durability, fake::Fake};
 
 /// A committer whose steps are taken by hand.
 pub(super) struct Committer {

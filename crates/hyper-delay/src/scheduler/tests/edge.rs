@@ -4,9 +4,9 @@ use super::{
     Step, World,
     world::{Delivered, START},
 };
-use crate::{
+use hyper_delay_store::{
+    ReadStore as _, Space,
     record::{self, key},
-    store::{ReadStore as _, Space},
 };
 
 const MILLIS: u64 = 100;

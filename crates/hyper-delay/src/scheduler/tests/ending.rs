@@ -1,12 +1,10 @@
 //! A server that ends finishes what is under way and begins nothing.
 
 use super::{Step, World, world::START};
-use crate::{
-    scheduler::{CopyOf, Input, Next},
-    store::Space,
-};
+use crate::scheduler::{CopyOf, Input, Next};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::Request;
+use hyper_delay_store::Space;
 
 #[test]
 fn an_ending_server_fails_no_round() {

@@ -1,13 +1,10 @@
 //! Tasks that expire, on the frozen clock.
 
 use super::{Step, World, invariants, world::START};
-use crate::{
-    record::key,
-    scheduler::{Input, Next},
-    store::Space,
-};
+use crate::scheduler::{Input, Next};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Terms};
+use hyper_delay_store::{Space, record::key};
 
 const EXPIRES: Terms = Terms {
     expires_at: Some(START + 500),

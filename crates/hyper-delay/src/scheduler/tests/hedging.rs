@@ -1,9 +1,10 @@
 //! Hedged rounds, on the frozen clock.
 
 use super::{World, invariants, world::START};
-use crate::{scheduler::Input, store::Space};
+use crate::scheduler::Input;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Request};
+use hyper_delay_store::Space;
 
 fn hedged(delay_ms: u64) -> World {
     let config = Config {

@@ -10,10 +10,11 @@ use super::{
     },
     World,
 };
-use crate::{
-    ledger::{Op, Outcome, Position},
+use crate::ledger::{Op, Outcome, Position};
+use hyper_delay_store::{
+    Space,
+    fake::Fake,
     record::{self, Name, Place},
-    store::{Space, fake::Fake},
 };
 
 /// Checks the promise: every task on disk is waiting, parked, dead, or in flight with a live copy

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{Step, World, world::START};
-use crate::{
-    ledger::View,
-    record::{self, key},
-    store::{Batch, Durability, Space, Store as _, fake::Fake},
-};
+use crate::ledger::View;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, Filter};
+use hyper_delay_store::{
+    Batch, Durability, Space, Store as _,
+    fake::Fake,
+    record::{self, key},
+};
 
 const ROUTES: [&str; 2] = ["first", "second"];
 

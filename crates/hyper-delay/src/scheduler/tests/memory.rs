@@ -1,8 +1,8 @@
 //! What is in memory is bounded, whatever is on disk.
 
 use super::{World, world::START};
-use crate::store::Space;
 use hyper_delay_protocol::Request;
+use hyper_delay_store::Space;
 
 #[test]
 fn overdue_tasks_without_a_consumer_leave_memory() {

@@ -17,10 +17,10 @@ use super::{
     World,
     world::Delivered,
 };
-use crate::{
-    ledger::Subject,
+use crate::ledger::Subject;
+use hyper_delay_store::{
+    ReadStore as _, Space,
     record::{self, Name, key},
-    store::{ReadStore as _, Space},
 };
 
 /// What the nodes know.

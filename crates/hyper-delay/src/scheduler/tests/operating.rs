@@ -1,8 +1,9 @@
 //! Pauses and bulk operations.
 
 use super::{Step, World, invariants, world::START};
-use crate::{scheduler::Input, store::Space};
+use crate::scheduler::Input;
 use hyper_delay_protocol::{BulkAct, Code, Filter, Reply, Request};
+use hyper_delay_store::Space;
 
 fn pause(world: &mut World, route: &str) {
     let route = route.into();

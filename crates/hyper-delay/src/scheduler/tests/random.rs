@@ -13,11 +13,12 @@ use super::{
     invariants,
     world::Delivered,
 };
-use crate::{record::key, scheduler::Input, store::Space};
+use crate::scheduler::Input;
 use cluster::{ClusterHappens, Reports};
 use history::{Happens, happens};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, Filter, Mode, Request, Terms};
+use hyper_delay_store::{Space, record::key};
 use options::{Options, options};
 
 /// The second one is hedged, and so is the third, with a longer delay.

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::{World, invariants, world::START};
-use crate::{
-    scheduler::{Input, Next, Settings},
-    store::{Batch, Durability, Space, Store as _},
-};
+use crate::scheduler::{Input, Next, Settings};
 use hyper_delay_config::Config;
+use hyper_delay_store::{Batch, Durability, Space, Store as _};
 
 fn config(dead_retention_seconds: Option<u64>) -> Config {
     Config {

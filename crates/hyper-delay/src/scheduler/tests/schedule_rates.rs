@@ -1,9 +1,9 @@
 //! Schedules per second, on the frozen clock.
 
 use super::{World, world::START};
-use crate::store::Space;
 use hyper_delay_config::{Config, Quota};
 use hyper_delay_protocol::{Code, Reply, Terms};
+use hyper_delay_store::Space;
 
 fn world(per_second: u32) -> World {
     let quota = Quota {

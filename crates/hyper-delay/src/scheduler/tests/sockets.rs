@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::world::{Delivered, World};
-use crate::{
-    record,
-    scheduler::{ConsumerId, CopyOf, Input},
-    store::{ReadStore as _, Space},
-};
+use crate::scheduler::{ConsumerId, CopyOf, Input};
+use hyper_delay_store::{ReadStore as _, Space, record};
 
 /// The connections that take no bytes, with the copies that wait to be written to them.
 #[derive(Debug, Default)]

@@ -11,12 +11,10 @@ use super::{
     Step, World, invariants,
     world::{Delivered, START},
 };
-use crate::{
-    scheduler::{Adopted, ConsumerId, Input},
-    store::Space,
-};
+use crate::scheduler::{Adopted, ConsumerId, Input};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Mode, Reply};
+use hyper_delay_store::Space;
 
 /// A shard that has delivered a task to the only connection, in the round with the number 1.
 fn shard() -> (World, ConsumerId) {

@@ -3,12 +3,11 @@
 use super::{World, invariants, world::START};
 use crate::{
     ledger::Op,
-    record,
     scheduler::{CopyOf, Input},
-    store::Space,
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, Filter, Reply, Request, Terms};
+use hyper_delay_store::{Space, record};
 
 const NONE: Terms = Terms {
     expires_at: None,

@@ -1,11 +1,9 @@
 //! Ends of rounds that are no failures: nothing was written, or the consumer says so.
 
 use super::{Step, World, world::START};
-use crate::{
-    scheduler::{ConsumerId, Input},
-    store::Space,
-};
+use crate::scheduler::{ConsumerId, Input};
 use hyper_delay_config::Config;
+use hyper_delay_store::Space;
 
 /// Rounds that fail are due again after 500 to 1,000 ms, and the third one is the last.
 fn config() -> Config {

@@ -19,12 +19,15 @@ use super::{
 use crate::{
     clock::Now,
     ledger::{Op, Sweep, SweepAct},
-    record::{self, Place, Task},
     sizes::Sizes,
-    store::{ReadStore as _, Space, fake::Fake},
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Mode, Reply, Request};
+use hyper_delay_store::{
+    ReadStore as _, Space,
+    fake::Fake,
+    record::{self, Place, Task},
+};
 
 pub(super) use super::delivered::Delivered;
 

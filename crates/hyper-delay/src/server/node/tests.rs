@@ -23,17 +23,15 @@ use tokio::{
 };
 
 use super::*;
-use crate::{
-    cluster::{
-        Charter,
-        log::{
-            Member, Request,
-            fake_async::{FakeConnection, SharedLog},
-        },
+use crate::cluster::{
+    Charter,
+    log::{
+        Member, Request,
+        fake_async::{FakeConnection, SharedLog},
     },
-    fjall_store::replicas::NodeDirectory,
 };
 use hyper_delay_config::Config;
+use hyper_delay_fjall::replicas::NodeDirectory;
 
 const SHARDS: u16 = 4;
 /// A slow machine can lose a lease. It costs a test time and nothing else.

@@ -20,7 +20,7 @@ use testkit::{
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::store::{Space, StoreError};
+use hyper_delay_store::{Space, StoreError};
 
 /// What one flipped bit may lead to. A content may also become a dead letter with a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

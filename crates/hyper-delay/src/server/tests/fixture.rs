@@ -16,9 +16,9 @@ use crate::{
     ledger::{Op, Order, Outcome},
     salvage,
     sizes::Sizes,
-    store::ReadStore as _,
 };
 use hyper_delay_protocol::Compression;
+use hyper_delay_store::ReadStore as _;
 
 /// The time for which finished names are remembered.
 const DEDUPE_SECONDS: u64 = 604_800;

@@ -1,22 +1,24 @@
 use std::sync::Arc;
 
 use super::{Memory, TTL, member};
-use crate::{
-    cluster::{
-        ShardId,
-        admin::Admin,
-        import::{Beginning, Target, split},
-        log::{Answer, LeaseId, Request},
-        replica::Replica,
-    },
-    store::{Batch, Durability, Room, Space, Store as _, fake::Fake},
+use crate::cluster::{
+    ShardId,
+    admin::Admin,
+    import::{Beginning, Target, split},
+    log::{Answer, LeaseId, Request},
+    replica::Replica,
 };
+use hyper_delay_store::{Batch, Durability, Room, Space, Store as _, fake::Fake};
 
 /// The beginnings after the import of a store in which this route is paused.
 async fn imported(admin: &Admin<Memory>, paused: &str) -> (Vec<Beginning>, Vec<Arc<Fake>>) {
     let source = Fake::default();
     let mut batch = Batch::new();
-    batch.put(Space::Meta, crate::record::key::paused(paused), *b"\x01");
+    batch.put(
+        Space::Meta,
+        hyper_delay_store::record::key::paused(paused),
+        *b"\x01",
+    );
     source.commit(batch, Durability::Written).unwrap();
     let charter = admin.cluster().await.unwrap();
     let stores: Vec<Arc<Fake>> = (0..charter.shards).map(|_| Arc::default()).collect();

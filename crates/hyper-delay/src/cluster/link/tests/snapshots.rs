@@ -9,18 +9,16 @@ use tokio::{
 };
 
 use super::fixture::{CLUSTER, SHARDS, TestNode, node, node_giving, soon};
-use crate::{
-    cluster::{
-        Charter, ShardId,
-        entry::Change,
-        link::{Wanted, error::LinkError, frame::Frames, pieces},
-        log::Member,
-        replica::Replica,
-        snapshot::{Giver, NotGiven, NotTaken, take},
-    },
-    fjall_store::{Embedded, replicas::NodeDirectory},
-    store::{Batch, ReadStore as _, Space},
+use crate::cluster::{
+    Charter, ShardId,
+    entry::Change,
+    link::{Wanted, error::LinkError, frame::Frames, pieces},
+    log::Member,
+    replica::Replica,
+    snapshot::{Giver, NotGiven, NotTaken, take},
 };
+use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_store::{Batch, ReadStore as _, Space};
 
 const SHARD: ShardId = ShardId(1);
 

@@ -36,10 +36,10 @@ use std::{
 };
 
 use super::{Answer, Log, News, Request, Unanswered};
-use crate::record::number::MOST_SHARDS;
 use config::{EtcdConfig, EtcdConfigError};
 use endpoint::Endpoint;
 use endpoints::Endpoints;
+use hyper_delay_store::record::number::MOST_SHARDS;
 
 // A cluster is made in one transaction, and etcd allows 128 operations in one.
 const _: () = assert!(MOST_SHARDS < 128, "a cluster is made in one transaction");

@@ -5,13 +5,15 @@ use std::{path::Path, sync::Arc};
 use super::side::{ROUTES, Side, Step, id, route};
 use crate::{
     backup::{Stream, restore},
-    fjall_store::{Embedded, OpenOptions},
     ledger::{Ledger, Op, Order, Outcome, View},
-    record::{self, Done, key},
     sizes::Sizes,
-    store::{Durability, ReadStore, Space, SpaceRow},
 };
+use hyper_delay_fjall::{Embedded, OpenOptions};
 use hyper_delay_protocol::{Compression, Headers};
+use hyper_delay_store::{
+    Durability, ReadStore, Space, SpaceRow,
+    record::{self, Done, key},
+};
 
 fn rows(store: &impl ReadStore) -> Vec<SpaceRow> {
     let rows = store.snapshot().unwrap().rows;

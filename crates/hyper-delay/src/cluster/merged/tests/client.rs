@@ -20,10 +20,10 @@ use crate::{
     connection::{Asked, Guests, Shared, Unfinished},
     driver::Event,
     scheduler::{Input, Message, ReplyTo},
-    store::ReadStore,
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Encoder, Reply, Version, parse};
+use hyper_delay_store::ReadStore;
 
 pub(super) struct Client<S> {
     guests: Guests<S>,

@@ -2,12 +2,9 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use crate::{
-    cluster::merged::Merged,
-    fjall_store::{Embedded, Marker},
-    record::key,
-    store::{Batch, Durability, ReadStore, Space, Store},
-};
+use crate::cluster::merged::Merged;
+use hyper_delay_fjall::{Embedded, Marker};
+use hyper_delay_store::{Batch, Durability, ReadStore, Space, Store, record::key};
 
 fn scanned(store: &impl ReadStore, from: &[u8]) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();

@@ -6,10 +6,7 @@ use super::{
     client::Client,
     side::{Side, Step},
 };
-use crate::{
-    record::key,
-    store::{Batch, Durability, Space, Store as _},
-};
+use hyper_delay_store::{Batch, Durability, Space, Store as _, record::key};
 
 const SHARDS: u16 = 8;
 

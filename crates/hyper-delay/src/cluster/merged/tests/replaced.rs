@@ -4,8 +4,8 @@ use super::side::{Side, Step, id, route};
 use crate::{
     cluster::{ShardId, merged::Merged, shard_of},
     ledger::View,
-    store::{ReadStore as _, Space, fake::Fake},
 };
+use hyper_delay_store::{ReadStore as _, Space, fake::Fake};
 
 fn schedule() -> Step {
     Step::Schedule {

@@ -6,10 +6,8 @@ use super::{
     client::Client,
     side::{IDS, REASONS, ROUTES, Side, id, route},
 };
-use crate::{
-    cluster::merged::Merged,
-    store::{Space, fake::Fake},
-};
+use crate::cluster::merged::Merged;
+use hyper_delay_store::{Space, fake::Fake};
 
 /// Both sides of a history, and their clients.
 struct Pair {

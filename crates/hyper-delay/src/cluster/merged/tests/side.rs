@@ -12,11 +12,14 @@ use crate::{
     ledger::{
         Actor, Advance, Audited, Bulk, Ledger, Op, Order, Outcome, Subject, Sweep, SweepAct, View,
     },
-    record::{Act, Progress},
     sizes::Sizes,
-    store::{Durability, Space, fake::Fake},
 };
 use hyper_delay_protocol::{Compression, Filter, Headers, Terms};
+use hyper_delay_store::{
+    Durability, Space,
+    fake::Fake,
+    record::{Act, Progress},
+};
 
 pub(super) const ROUTES: u8 = 12;
 pub(super) const IDS: u8 = 30;
@@ -209,7 +212,7 @@ impl Side {
         for (ledger, store) in self.ledgers.iter_mut().zip(&self.stores) {
             let first = store.all(Space::Waiting).into_iter().next();
             let at = first.map_or(19_000, |(key, _)| {
-                crate::record::key::time_of(&key).unwrap().0
+                hyper_delay_store::record::key::time_of(&key).unwrap().0
             });
             ledger.apply(&Op::AdvanceLowWater(at), self.now).unwrap();
             ledger.commit(Durability::Written, self.now).unwrap();

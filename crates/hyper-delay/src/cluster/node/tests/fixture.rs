@@ -24,11 +24,10 @@ use crate::{
         log::{Answer, Appended, Member, Request as ToLog, fake_async::SharedLog},
         node::{Node, NodeConfig, NodeError, Told},
     },
-    record,
     scheduler::ConsumerId,
-    store::{ReadStore as _, Space},
 };
 use hyper_delay_config::Config;
+use hyper_delay_store::{ReadStore as _, Space, record};
 
 pub(super) const SHARDS: usize = 3;
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::fixture::{Cluster, PATIENCE, SHARDS};
-use crate::{cluster::shard::Event, store::Space};
+use crate::cluster::shard::Event;
+use hyper_delay_store::Space;
 
 /// The shard whose replica is damaged.
 const SHARD: usize = 1;

@@ -22,11 +22,10 @@ use crate::{
         shard::{Event, Leadership},
         snapshot::NotGiven,
     },
-    fjall_store::Embedded,
-    record,
     scheduler::Input,
-    store::{ReadStore as _, Space},
 };
+use hyper_delay_fjall::Embedded;
+use hyper_delay_store::{ReadStore as _, Space, record};
 
 /// Passes the news on, or panics.
 #[derive(Debug, Clone)]

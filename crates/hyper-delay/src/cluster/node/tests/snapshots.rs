@@ -3,7 +3,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use super::fixture::{Cluster, SHARDS, id};
-use crate::{cluster::shard::Event, store::StoreError};
+use crate::cluster::shard::Event;
+use hyper_delay_store::StoreError;
 
 /// So few bytes that a node that is down is left behind by each entry.
 const NOTHING: u64 = 1;

@@ -1,10 +1,8 @@
 //! What a node does that applies nothing: it knows who leads, and leads nothing.
 
 use super::{follower::Follower, *};
-use crate::{
-    cluster::log::{Answer, Leader, Led, Tail},
-    store::Room,
-};
+use crate::cluster::log::{Answer, Leader, Led, Tail};
+use hyper_delay_store::Room;
 
 pub(super) const TERM: Term = Term {
     lease: LeaseId(6),

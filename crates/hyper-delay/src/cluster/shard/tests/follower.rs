@@ -4,9 +4,8 @@ use super::{blind::leader, *};
 use crate::{
     clock::Now,
     cluster::log::{Answer, Tail},
-    record::key,
-    store::Space,
 };
+use hyper_delay_store::{Space, record::key};
 
 /// Another node, which follows what the first one has written.
 pub(super) struct Follower {

@@ -1,7 +1,7 @@
 //! A full disk.
 
 use super::{follower::Follower, *};
-use crate::store::Room;
+use hyper_delay_store::Room;
 
 #[test]
 fn a_follower_stands_still_until_there_is_room_for_new_tasks() {

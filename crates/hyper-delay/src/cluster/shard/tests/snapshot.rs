@@ -7,13 +7,11 @@ use super::{
     follower::Follower,
     *,
 };
-use crate::{
-    cluster::{
-        log::{Answer, Led, Tail},
-        snapshot::spool::Spool,
-    },
-    store::Room,
+use crate::cluster::{
+    log::{Answer, Led, Tail},
+    snapshot::spool::Spool,
 };
+use hyper_delay_store::Room;
 
 /// A node that is left behind, and the one that is asked for a snapshot.
 struct Behind {

@@ -5,16 +5,14 @@ use std::time::Duration;
 use hyper_delay_etcd::{Delete, Get, KeyValue, Keys, Put};
 
 use super::process::Processes;
-use crate::{
-    cluster::{
-        Charter, ShardId,
-        log::{
-            Answer, Appended, LeaseId, Log, Request, Why,
-            facts::{self, CHARTER, Node, SHARD, TTL, entry, member},
-        },
+use crate::cluster::{
+    Charter, ShardId,
+    log::{
+        Answer, Appended, LeaseId, Log, Request, Why,
+        facts::{self, CHARTER, Node, SHARD, TTL, entry, member},
     },
-    record::number::MOST_SHARDS,
 };
+use hyper_delay_store::record::number::MOST_SHARDS;
 
 async fn values(etcd: &Processes) -> Vec<String> {
     let all = Get::new(Keys::prefix("/"));

@@ -31,7 +31,7 @@ fn a_damaged_replica_is_moved_aside_and_begins_at_nothing() {
     let (directory, mut replica) = disk.open();
     for (entry, seq) in entries.entries.iter().zip(1..) {
         replica
-            .apply(seq, entry, crate::store::Room::AMPLE)
+            .apply(seq, entry, hyper_delay_store::Room::AMPLE)
             .unwrap();
         if seq == 60 {
             replica.store().flush_all();

@@ -58,7 +58,7 @@ fn applies(directory: PathBuf, entries: &Entries) {
     let mut syncing: Option<thread::JoinHandle<()>> = None;
     for (entry, seq) in entries.entries[from..].iter().zip(begun + 1..) {
         replica
-            .apply(seq, entry, crate::store::Room::AMPLE)
+            .apply(seq, entry, hyper_delay_store::Room::AMPLE)
             .unwrap();
         if syncing.as_ref().is_none_or(thread::JoinHandle::is_finished) {
             let persisting = replica.persisting();

@@ -13,12 +13,9 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{
-    cluster::{Charter, ShardId, entry::Change, replica::Replica},
-    fjall_store::{Embedded, journal::Journal, replicas::NodeDirectory},
-    record::key,
-    store::{Batch, Space, Store, StoreError, fake::Fake},
-};
+use crate::cluster::{Charter, ShardId, entry::Change, replica::Replica};
+use hyper_delay_fjall::{Embedded, journal::Journal, replicas::NodeDirectory};
+use hyper_delay_store::{Batch, Space, Store, StoreError, fake::Fake, record::key};
 
 const CHARTER: Charter = Charter {
     cluster: 1 << 90,
@@ -57,7 +54,7 @@ impl Entries {
         let from = usize::try_from(replica.applied().seq).unwrap();
         for (entry, seq) in self.entries[from..].iter().zip(replica.applied().seq + 1..) {
             replica
-                .apply(seq, entry, crate::store::Room::AMPLE)
+                .apply(seq, entry, hyper_delay_store::Room::AMPLE)
                 .unwrap();
         }
         rows(&**replica.store()).unwrap() == rows(&**self.replica.store()).unwrap()

@@ -17,7 +17,7 @@ fn an_unsynced_tail_that_is_lost_is_no_damage() {
         let mut length = 0;
         for (entry, seq) in entries.entries.iter().zip(1..) {
             replica
-                .apply(seq, entry, crate::store::Room::AMPLE)
+                .apply(seq, entry, hyper_delay_store::Room::AMPLE)
                 .unwrap();
             if seq == synced {
                 assert_eq!(replica.persisting().run().unwrap(), synced);

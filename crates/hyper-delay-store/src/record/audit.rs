@@ -1,0 +1,142 @@
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Record, number};
+use crate::{Bytes, StoreError};
+use hyper_delay_protocol::{AuditRow, Filter};
+
+/// What an operator did, stored in a ring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditLine {
+    /// Its number, counted from 1 in each shard.
+    pub number: u64,
+    /// When it was done, in Unix milliseconds.
+    pub at: u64,
+    /// What was done.
+    pub act: Box<str>,
+    /// The route.
+    pub route: Box<str>,
+    /// The task, if it was one.
+    pub id: Option<Box<str>>,
+    /// The bulk operation, if it is about one.
+    pub job: Option<u64>,
+    /// Number of tasks that a bulk operation changed, at its end.
+    pub tasks: Option<u64>,
+    /// The name of the token.
+    pub by: Option<Box<str>>,
+    /// The address of the connection.
+    pub address: Option<Box<str>>,
+    /// Which tasks a bulk operation is for. Stored after the other fields, so that older servers
+    /// read those.
+    #[serde(skip)]
+    pub filter: Option<AuditFilter>,
+}
+
+/// Which tasks a bulk operation is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditFilter {
+    /// Only dead letters with this reason.
+    pub reason: Option<Box<str>>,
+    /// Only those from this time on, in Unix milliseconds.
+    pub from: Option<u64>,
+    /// Only those before this time, in Unix milliseconds.
+    pub until: Option<u64>,
+    /// Whether tasks in flight are removed, too.
+    pub in_flight: bool,
+}
+
+impl Record<'_> for AuditLine {}
+
+impl AuditLine {
+    /// How many lines of a shard are kept.
+    pub const KEPT: u64 = 1_000;
+
+    /// Returns its place in the ring of its shard.
+    #[must_use]
+    pub const fn place(&self) -> u64 {
+        number::place_of(self.number, Self::KEPT)
+    }
+
+    /// Encodes it.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        match &self.filter {
+            Some(filter) => super::encode_followed(self, filter),
+            None => super::encode(self),
+        }
+    }
+
+    /// Decodes it. A line of an older server has no filter.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be decoded.
+    pub fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
+        let (line, filter) = super::decode_followed(bytes)?;
+        Ok(Self { filter, ..line })
+    }
+
+    /// Returns it as operators see it.
+    #[must_use]
+    pub fn row(&self) -> AuditRow {
+        let filter = self.filter.as_ref();
+        AuditRow {
+            number: self.number,
+            at: self.at,
+            act: (&*self.act).into(),
+            route: (&*self.route).into(),
+            id: self.id.as_deref().map(Arc::from),
+            job: self.job,
+            tasks: self.tasks,
+            filter: Filter {
+                reason: filter.and_then(|it| it.reason.as_deref().map(Arc::from)),
+                from: filter.and_then(|it| it.from),
+                until: filter.and_then(|it| it.until),
+            },
+            in_flight: filter.is_some_and(|it| it.in_flight),
+            by: self.by.as_deref().map(Arc::from),
+            address: self.address.as_deref().map(Arc::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record;
+
+    #[test]
+    fn lines_of_older_servers_are_read_and_they_read_those_of_this_one() {
+        let line = AuditLine {
+            number: 1,
+            at: 2,
+            act: "kick_all".into(),
+            route: "r".into(),
+            id: None,
+            job: Some(3),
+            tasks: None,
+            by: None,
+            address: None,
+            filter: None,
+        };
+        let old = record::encode(&line);
+        assert_eq!(line.encode(), old);
+        assert_eq!(AuditLine::decode(&old).unwrap(), line);
+        let filter = Some(AuditFilter {
+            reason: Some("m".into()),
+            from: None,
+            until: Some(9),
+            in_flight: true,
+        });
+        let new = AuditLine {
+            filter,
+            ..line.clone()
+        };
+        assert_eq!(AuditLine::decode(&new.encode()).unwrap(), new);
+        assert_eq!(record::decode::<AuditLine>(&new.encode()).unwrap(), line);
+        let mut damaged = new.encode().to_vec();
+        damaged.pop();
+        AuditLine::decode(&damaged).unwrap_err();
+    }
+}
