@@ -85,7 +85,8 @@ impl Client {
         Ok(jobs)
     }
 
-    /// Ends a bulk operation before its next batch. Returns false if it was not running.
+    /// Ends a bulk operation before its next batch, and returns once that is on disk. Returns false if
+    /// it was not running.
     ///
     /// # Errors
     ///

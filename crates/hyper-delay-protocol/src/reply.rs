@@ -149,11 +149,11 @@ pub enum Reply {
     Job(Box<JobRow>),
     /// The bulk operations, the newest first.
     Jobs(Vec<JobRow>),
-    /// A bulk operation is about to end.
+    /// A bulk operation has ended.
     Stopped {
         /// Its number.
         job: u64,
-        /// Whether it was running.
+        /// Whether the request has ended it. False if it was not running.
         found: bool,
     },
     /// The route is paused: none of its tasks are delivered.

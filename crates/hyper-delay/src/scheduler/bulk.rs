@@ -8,9 +8,11 @@
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
-use super::{Scheduler, Token, operating::AUDIT, reading::PARKS, task::Task};
+use super::{ReplyTo, Scheduler, Token, operating::AUDIT, reading::PARKS, task::Task};
 use crate::{
     ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
+    protocol::{Filter, Reply},
+    record::{Act, Job, Place, Progress},
     sizes::{Size, Sizes},
 };
 use hyper_delay_protocol::Filter;
@@ -44,8 +46,8 @@ pub(crate) struct Running {
     cursor: Box<[u8]>,
     /// Number of tasks that were kicked or removed so far.
     changed: u64,
-    /// Who has ended it.
-    stopped: Option<Actor>,
+    /// Its end is on its way to the disk: no further batch begins.
+    is_stopping: bool,
 }
 
 impl Running {
@@ -63,7 +65,7 @@ impl Running {
             in_flight: job.in_flight,
             cursor: job.cursor.clone(),
             changed: job.changed,
-            stopped: None,
+            is_stopping: false,
         }
     }
 }
@@ -86,24 +88,29 @@ impl Bulk {
         self.queue.push_back(running);
     }
 
-    /// Ends a bulk operation before its next batch. Returns whether it is not done.
-    pub(super) fn stop(&mut self, id: u64, actor: Actor) -> bool {
+    /// Begins no further batch of a bulk operation. Returns whether it is not done.
+    fn stop(&mut self, id: u64) -> bool {
         let mut queue = self.queue.iter_mut();
-        match queue.find(|running| running.id == id) {
-            Some(running) => {
-                running.stopped.get_or_insert(actor);
-                true
-            }
-            None => false,
-        }
+        let running = queue.find(|running| running.id == id);
+        running.is_some_and(|running| {
+            running.is_stopping = true;
+            true
+        })
+    }
+
+    /// Removes a bulk operation that has ended.
+    fn remove(&mut self, id: u64) -> Option<Running> {
+        let place = self.queue.iter().position(|running| running.id == id)?;
+        self.queue.remove(place)
     }
 }
 
 impl<S: Store> Scheduler<S> {
     /// Whether a batch of a bulk operation is to be read.
     pub(super) fn wants_bulk(&self) -> bool {
-        let is_wanted = !self.bulk.queue.is_empty() && !self.bulk.is_under_way;
-        is_wanted && self.may_remove() && self.requests.parks() < PARKS
+        let first = self.bulk.queue.front();
+        let is_wanted = first.is_some_and(|running| !running.is_stopping);
+        is_wanted && !self.bulk.is_under_way && self.may_remove() && self.requests.parks() < PARKS
     }
 
     /// Reads and submits the next batch of the first bulk operation.
@@ -114,25 +121,21 @@ impl<S: Store> Scheduler<S> {
         let Some(running) = self.bulk.queue.front().cloned() else {
             return;
         };
-        let mut batch = Batch::default();
-        let mut state = Progress::Stopped;
-        if running.stopped.is_none() {
-            state = match self.bulk_batch(&running) {
-                Ok(read) => {
-                    batch = read;
-                    match batch.cursor {
-                        Some(_) => Progress::Running,
-                        None => Progress::Done,
-                    }
-                }
-                Err(error) if error.is_damage() => {
-                    let (job, route) = (running.id, &running.route);
-                    tracing::error!(job, %route, %error, "a bulk operation has met damage and ends");
-                    Progress::Failed
-                }
-                Err(error) => return self.fail(error),
-            };
-        }
+        let (batch, state) = match self.bulk_batch(&running) {
+            Ok(batch) => {
+                let state = match batch.cursor {
+                    Some(_) => Progress::Running,
+                    None => Progress::Done,
+                };
+                (batch, state)
+            }
+            Err(error) if error.is_damage() => {
+                let (job, route) = (running.id, &running.route);
+                tracing::error!(job, %route, %error, "a bulk operation has met damage and ends");
+                (Batch::default(), Progress::Failed)
+            }
+            Err(error) => return self.fail(error),
+        };
         for (id, seq, act) in batch.tasks {
             let sweep = Sweep {
                 job: Some(running.id),
@@ -148,10 +151,26 @@ impl<S: Store> Scheduler<S> {
             cursor: batch.cursor.unwrap_or_default(),
             state,
             at: self.now.wall_millis(),
-            actor: running.stopped.unwrap_or_default(),
+            actor: Actor::default(),
         };
         self.bulk.is_under_way = true;
         self.submit(Op::Advance(Box::new(advance)), Token::None);
+    }
+
+    /// Ends a bulk operation after the batch that is on its way to the disk. The reply comes when that
+    /// is on disk, so that a crash cannot undo it.
+    pub(super) fn stop_bulk(&mut self, job: u64, actor: Actor, reply_to: ReplyTo) {
+        if !self.bulk.stop(job) {
+            return self.reply(reply_to, Reply::Stopped { job, found: false });
+        }
+        let advance = Advance {
+            job,
+            cursor: Box::default(),
+            state: Progress::Stopped,
+            at: self.now.wall_millis(),
+            actor,
+        };
+        self.submit(Op::Advance(Box::new(advance)), Token::Reply(reply_to));
     }
 
     fn bulk_batch(&self, running: &Running) -> Result<Batch, StoreError> {
@@ -239,11 +258,19 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// A batch of the first bulk operation is on disk.
-    pub(super) fn advanced(&mut self, advance: Advance, outcome: Outcome) {
-        self.bulk.is_under_way = false;
-        if advance.state != Progress::Running || outcome != Outcome::Moved(true) {
-            if let Some(running) = self.bulk.queue.pop_front() {
+    /// A batch of the first bulk operation is on disk, or the end of any of them.
+    pub(super) fn advanced(&mut self, advance: Advance, outcome: Outcome, token: Token) {
+        let is_stop = advance.state == Progress::Stopped;
+        let is_moved = outcome == Outcome::Moved(true);
+        if !is_stop {
+            self.bulk.is_under_way = false;
+        }
+        self.answer(token, || Reply::Stopped {
+            job: advance.job,
+            found: is_moved,
+        });
+        if advance.state != Progress::Running || !is_moved {
+            if let Some(running) = self.bulk.remove(advance.job) {
                 let (job, route, act) = (running.id, &*running.route, advance.state.as_str());
                 let (by, address) = (advance.actor.by.as_deref(), advance.actor.address);
                 let address = address.map(tracing::field::display);

@@ -98,7 +98,7 @@ impl<S: Store> Scheduler<S> {
             }
             (Op::Begin(bulk), Outcome::Began(job)) => self.began(*bulk, job, token),
             (Op::Sweep(sweep), outcome) => self.swept(sweep, outcome),
-            (Op::Advance(advance), outcome) => self.advanced(*advance, outcome),
+            (Op::Advance(advance), outcome) => self.advanced(*advance, outcome, token),
             (Op::Count { .. } | Op::AdvanceLowWater(_) | Op::Audited(_), _)
             | (Op::Cancel { .. } | Op::Kick { .. } | Op::Delete { .. }, _)
             | (Op::Pause(_) | Op::Resume(_) | Op::Begin(_), _) => {}

@@ -114,8 +114,7 @@ impl<S: Store> Scheduler<S> {
                 Op::Begin(Box::new(self.bulk_of(*asked, actor.clone())))
             }
             Request::Stop { job } => {
-                let found = self.bulk.stop(job, actor);
-                return self.reply(reply_to, Reply::Stopped { job, found });
+                return self.stop_bulk(job, actor, reply_to);
             }
             _ => {
                 debug_assert!(false, "no request of an operator");

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use super::{Step, World, world::START};
-use crate::ledger::View;
-use hyper_delay_config::Config;
-use hyper_delay_protocol::{BulkAct, Filter};
-use hyper_delay_store::{
-    Batch, Durability, Space, Store as _,
-    fake::Fake,
+use crate::{
+    config::Config,
+    ledger::View,
+    protocol::{BulkAct, Filter, Reply, Request},
     record::{self, key},
 };
 
@@ -107,5 +105,75 @@ fn a_job_that_meets_damage_fails_and_the_next_one_goes_on() {
     // It stays ended.
     world.restart();
     world.settle();
+    assert_eq!(audit(&world), wanted);
+}
+
+/// The replies to stops so far: their jobs, and whether they were found.
+fn stopped(world: &World) -> Vec<(u64, bool)> {
+    let replies = world.replies.iter();
+    let stopped = replies.filter_map(|(_, reply)| match reply {
+        Reply::Stopped { job, found } => Some((*job, *found)),
+        _ => None,
+    });
+    stopped.collect()
+}
+
+fn running(world: &World) -> Vec<u64> {
+    let jobs = view(world).jobs().unwrap().into_iter();
+    let running = jobs.filter(|(_, job)| job.state == record::Progress::Running);
+    running.map(|(number, _)| number).collect()
+}
+
+#[test]
+fn stop_is_acknowledged_once_the_end_of_the_job_is_on_disk() {
+    let mut world = waiting(10);
+    world.bulk(BulkAct::Purge, "first", Filter::default());
+    world.step(Step::Commit);
+    world.step(Step::Tell);
+    let job = running(&world)[0];
+    // Two operators do it. Nothing of it is on disk before the server is killed.
+    world.ask(0, Request::Stop { job });
+    world.ask(0, Request::Stop { job });
+    world.tick();
+    assert_eq!(stopped(&world), []);
+    world.restart();
+    world.step(Step::Tick);
+    assert_eq!(running(&world), [job]);
+    world.ask(0, Request::Stop { job });
+    world.settle();
+    assert_eq!(stopped(&world), [(job, true)]);
+    assert_eq!((running(&world), left(&world, "first") > 0), (vec![], true));
+    world.restart();
+    world.settle();
+    assert!(left(&world, "first") > 0);
+}
+
+#[test]
+fn stop_of_a_waiting_job_does_not_wait_for_the_job_that_runs() {
+    let mut world = waiting(10);
+    for route in ROUTES {
+        world.bulk(BulkAct::Purge, route, Filter::default());
+    }
+    world.step(Step::Commit);
+    world.step(Step::Tell);
+    let [first, second] = running(&world)[..] else {
+        panic!("both run");
+    };
+    world.ask(0, Request::Stop { job: second });
+    while stopped(&world).is_empty() {
+        world.tick();
+        world.step(Step::Commit);
+        world.step(Step::Tell);
+    }
+    assert_eq!(stopped(&world), [(second, true)]);
+    assert_eq!(running(&world), [first]);
+    world.settle();
+    assert_eq!((left(&world, "first"), left(&world, "second")), (0, 10));
+    let wanted = [
+        line("purge", "first", None),
+        line("purge", "second", None),
+        line("stopped", "second", Some(0)),
+        line("done", "first", Some(10)),
+    ];
     assert_eq!(audit(&world), wanted);
 }
