@@ -9,11 +9,13 @@ use super::{
     failures::{Failures, SentCopy},
     name::TaskName,
     node::DEDUPE_MILLIS,
-    world::MILLI,
+    operators::Stored,
+    world::{MILLI, START},
 };
 use crate::{
     cluster::{ShardId, entry, log::Fence, shard::passed_on},
     ledger::Subject,
+    protocol::Reply,
     scheduler::ConsumerId,
 };
 
@@ -66,6 +68,8 @@ pub(super) struct Facts {
     /// Without faults: the least time to answer a delivery, in nanoseconds.
     pub(super) time_to_answer: Option<u64>,
     failures: Failures,
+    /// In histories with operators or a retention of dead letters.
+    pub(super) stored: Option<Box<Stored>>,
 }
 
 /// A delivery that a leader has sent.
@@ -89,6 +93,9 @@ impl Facts {
         let copy = (consumer, name.clone(), subject.seq, subject.attempt);
         self.sent.insert(copy, Sent { epoch, at });
         self.acts(epoch, &name)?;
+        if let Some(stored) = &mut self.stored {
+            stored.sent(subject, epoch)?;
+        }
         let Some(known) = self.tasks.get(&name) else {
             return Err(format!("{name} is unknown"));
         };
@@ -157,7 +164,8 @@ impl Facts {
         let known = self.tasks.get(name);
         let known = known.ok_or(format!("{name} is unknown"))?;
         // A dead letter is not in flight any more.
-        match removed || known.endings > 1 || known.max_attempts.is_some() {
+        let is_other = known.endings > 1 || known.max_attempts.is_some() || self.has_ended(name);
+        match removed || is_other {
             true => Ok(()),
             false => Err(format!("the only ack of {name} did not remove it")),
         }
@@ -179,8 +187,36 @@ impl Facts {
         }
     }
 
+    /// A leader answers a request.
+    pub(super) fn answered(&mut self, reply: &Reply, epoch: u64) -> Result<(), String> {
+        let task = match reply {
+            Reply::Acked { id, route, .. } => Some((route.as_ref(), id)),
+            Reply::Cancelled { id, route, .. } => Some((Some(route), id)),
+            _ => None,
+        };
+        if let Some((route, id)) = task {
+            let task = self.named(route, id);
+            self.confirmed(&task, epoch);
+        }
+        match &mut self.stored {
+            Some(stored) => stored.told(reply, epoch),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether an operator or the retention of dead letters has ended a task.
+    fn has_ended(&self, name: &TaskName) -> bool {
+        let stored = self.stored.as_ref();
+        stored.is_some_and(|stored| stored.has_ended(name))
+    }
+
+    /// Returns whether a task can have ended.
+    pub(super) fn may_have_ended(&self, name: &TaskName) -> bool {
+        self.tasks[name].endings > 0 || self.has_ended(name)
+    }
+
     /// A leader says that a task has ended.
-    pub(super) fn confirmed(&mut self, name: &TaskName, epoch: u64) {
+    fn confirmed(&mut self, name: &TaskName, epoch: u64) {
         if let Some(known) = self.tasks.get_mut(name) {
             known.confirmed_by = known.confirmed_by.max(epoch);
         }
@@ -217,6 +253,11 @@ impl Facts {
             let sent = self.sent.keys();
             self.failures.check(bytes, sent, is_late)?;
         }
+        if let Some(stored) = &mut self.stored {
+            let decoded = entry::decode(bytes).map_err(|error| error.to_string())?;
+            let latest = START + at / MILLI + 200;
+            stored.appended((&header, decoded.1), latest, &self.tasks)?;
+        }
         let last = (header.seq, entry::hash(bytes), header.epoch);
         self.last.insert(shard, last);
         Ok(())
@@ -229,9 +270,9 @@ impl Facts {
 
     /// All faults are over, and there was time for everything. `is_dead` says whether a task is a
     /// dead letter.
-    pub(super) fn end(&self, is_dead: impl Fn(&TaskName) -> bool) -> Result<(), String> {
+    pub(super) fn end(&self, is_dead: impl Fn(&TaskName) -> bool, now: u64) -> Result<(), String> {
         for (name, known) in &self.tasks {
-            let has_ended = known.max_attempts.is_some() && is_dead(name);
+            let has_ended = known.max_attempts.is_some() && is_dead(name) || self.has_ended(name);
             if known.is_scheduled && known.endings == 0 && !has_ended {
                 let times = known.deliveries;
                 return Err(format!(
@@ -239,6 +280,8 @@ impl Facts {
                 ));
             }
         }
-        Ok(())
+        self.stored
+            .as_ref()
+            .map_or(Ok(()), |stored| stored.end(now))
     }
 }

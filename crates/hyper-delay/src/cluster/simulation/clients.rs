@@ -8,6 +8,7 @@ use super::{
     world::{MILLI, START, World},
 };
 use crate::{
+    access::Grant,
     cluster::{ShardId, forward::Event, shard_of},
     scheduler::{Ask, ConsumerId, Input},
 };
@@ -24,7 +25,7 @@ pub(super) struct Clients {
     tasks: usize,
     made: usize,
     /// A route of each shard.
-    routes: Vec<Arc<str>>,
+    pub(super) routes: Vec<Arc<str>>,
     /// Each id belongs to two tasks, of different routes.
     ids_are_shared: bool,
     /// The first client takes deliveries, too.
@@ -133,6 +134,10 @@ pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
 }
 
 pub(super) fn asked(consumer: ConsumerId, request: Request) -> Event {
+    asked_with(consumer, request, None)
+}
+
+fn asked_with(consumer: ConsumerId, request: Request, grant: Option<Arc<Grant>>) -> Event {
     let line = Line {
         tag: None,
         token: None,
@@ -141,7 +146,7 @@ pub(super) fn asked(consumer: ConsumerId, request: Request) -> Event {
     let ask = Ask {
         line,
         weight: 1,
-        grant: None,
+        grant,
     };
     Event::Input(Input::Asked(consumer, vec![ask]))
 }
@@ -287,7 +292,8 @@ impl World {
             let name = clients.name(task);
             let known = self.facts.tasks.entry(name).or_default();
             known.fire_at = START + self.at / MILLI + ahead;
-            known.max_attempts = (self.random.u8(0..8) == 0).then(|| self.random.u32(1..4));
+            let attempts = (self.random.u8(0..8) == 0).then(|| self.random.u32(1..4));
+            known.max_attempts = self.operators.max_attempts(attempts);
             self.schedules(task);
         }
         let most = self.calm / MILLI / (self.clients.tasks as u64);
@@ -308,6 +314,7 @@ impl World {
             let name = self.clients.name(task);
             let known = self.facts.tasks.entry(name).or_default();
             known.fire_at = START + self.at / MILLI + ahead;
+            known.max_attempts = self.operators.max_attempts(None);
             self.schedules(task);
         }
     }
@@ -319,8 +326,8 @@ impl World {
         known.sent += 1;
         let request = Request::Schedule(Schedule {
             fire_at: known.fire_at,
-            id: Some(name.id),
-            route: Some(name.route),
+            id: Some(name.id.clone()),
+            route: Some(name.route.clone()),
             compression: Compression::None,
             payload: vec![7; task % 100].into(),
             replace: false,
@@ -332,7 +339,8 @@ impl World {
                 })
             }),
         });
-        self.asks(PRODUCER, request);
+        let token = self.token_for(&name);
+        self.asks(PRODUCER, request, token);
         let pause = self.random.u64(1..3_000) * MILLI;
         self.after(pause, Happening::Unanswered(task));
     }
@@ -355,14 +363,14 @@ impl World {
         }
         self.may_end(&name);
         let TaskName { route, id } = name;
-        self.asks(client, Request::Cancel { route, id });
+        self.asks(client, Request::Cancel { route, id }, None);
     }
 
     /// A client sends a request.
-    fn asks(&mut self, client: usize, request: Request) {
+    fn asks(&mut self, client: usize, request: Request, token: Option<Arc<Grant>>) {
         if let Some((consumer, life)) = self.clients.clients[client].connection {
             let delay = self.random.u64(0..3 * MILLI);
-            let event = asked(consumer, request);
+            let event = asked_with(consumer, request, token);
             self.after(delay, Happening::Forwarder(life, event));
         }
     }

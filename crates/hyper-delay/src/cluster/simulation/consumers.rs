@@ -26,6 +26,9 @@ impl World {
     /// A message reaches a client.
     pub(super) fn received(&mut self, life: Life, consumer: ConsumerId, message: Message) {
         let at = self.at;
+        if self.operator_received(consumer, &message) {
+            return;
+        }
         let Some(client) = self.clients.of(consumer) else {
             return;
         };
@@ -117,10 +120,10 @@ impl World {
                 };
                 let before = in_flight.insert(id.clone(), copy);
                 // A copy of a task that ended otherwise takes no credit.
-                let tasks = &self.facts.tasks;
+                let facts = &self.facts;
                 let counted = in_flight.iter().filter(|(id, copy)| {
                     let (route, id) = (copy.route.clone(), Arc::clone(id));
-                    tasks[&TaskName { route, id }].endings == 0
+                    !facts.may_have_ended(&TaskName { route, id })
                 });
                 let many = counted.count() > usize::from(credit);
                 if before.is_some() {

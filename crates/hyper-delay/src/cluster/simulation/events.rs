@@ -65,6 +65,8 @@ pub(super) enum Happening {
     Unanswered(usize),
     /// A client may read.
     Read,
+    /// An operator does something.
+    Operator,
     /// Something goes wrong.
     Fault,
     /// A takeover is prepared that comes close to the end of a lease.
@@ -180,6 +182,7 @@ impl World {
             }
             Happening::Unanswered(task) => self.unanswered(task),
             Happening::Read => self.read(),
+            Happening::Operator => self.operates(),
             Happening::Fault => self.fault(),
             Happening::Takeover => self.prepares_takeover(),
             Happening::Cancels(shard) => self.cancels_next(shard),

@@ -116,13 +116,9 @@ impl World {
                 let sent = self.facts.sent(*consumer, &copy.subject, (epoch, self.at));
                 self.check(sent);
             }
-            ToServing::Told(_, Told::Reply(_, Reply::Acked { id, route, .. })) => {
-                let task = self.facts.named(route.as_ref(), id);
-                self.facts.confirmed(&task, epoch);
-            }
-            ToServing::Told(_, Told::Reply(_, Reply::Cancelled { id, route, .. })) => {
-                let task = self.facts.named(Some(route), id);
-                self.facts.confirmed(&task, epoch);
+            ToServing::Told(_, Told::Reply(_, reply)) => {
+                let answered = self.facts.answered(reply, epoch);
+                self.check(answered);
             }
             _ => {}
         }

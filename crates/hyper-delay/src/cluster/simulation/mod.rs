@@ -15,6 +15,7 @@ mod name;
 mod network;
 mod node;
 mod noticed;
+mod operators;
 mod parts;
 mod planted;
 mod reads;

@@ -42,6 +42,8 @@ pub(super) struct Options {
     pub(super) hedge: Option<u64>,
     /// The bytes of a journal beyond which nodes are left behind.
     pub(super) retention: u64,
+    /// `dead_retention_seconds`.
+    pub(super) dead_retention: Option<u64>,
 }
 
 /// A clock that is not quite right.
@@ -175,6 +177,7 @@ impl Node {
                 retry_delay_ms: 100,
                 max_retry_delay_ms: 400,
                 credit: 0,
+                dead_retention_seconds: options.dead_retention,
                 hedge: options
                     .hedge
                     .map(|delay| ("*".to_owned(), delay))

@@ -72,8 +72,7 @@ impl World {
             let disks = self.nodes[life.node].disks.iter();
             let names: Vec<_> = disks.flat_map(|disk| disk.all(Space::Names)).collect();
             let lacks = there.iter().find(|task| {
-                let has_ended = self.facts.tasks[*task].endings > 0;
-                !has_ended && !names.iter().any(|(key, _)| task.has_key(key))
+                !self.facts.may_have_ended(task) && !names.iter().any(|(key, _)| task.has_key(key))
             });
             if let Some(task) = lacks {
                 let node = &self.nodes[life.node].member.node;

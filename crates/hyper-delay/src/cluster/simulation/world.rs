@@ -9,6 +9,8 @@ use super::{
     links::Link,
     name::TaskName,
     node::{Drift, Node, Options},
+    operators::Operators,
+    planted::plant,
     reads::Reads,
     takeovers::Takeovers,
 };
@@ -60,6 +62,7 @@ pub(super) struct World {
     pub(super) options: Options,
     pub(super) facts: Facts,
     pub(super) clients: Clients,
+    pub(super) operators: Operators,
     pub(super) links: BTreeMap<PeerId, Link>,
     /// What was sent last on each connection is written then.
     pub(super) sockets: BTreeMap<ConsumerId, u64>,
@@ -107,6 +110,7 @@ impl World {
         }
         let calm = random.u64(5_000..40_000) * MILLI;
         let mut disks = Disks::new(seed);
+        let operators = Operators::new(seed, charter.shards);
         let mut world = Self {
             members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
             cut_until: vec![0; nodes.len()],
@@ -117,8 +121,10 @@ impl World {
                 ack_timeout: *random.choice(&[2_500, 7_000]).expect("there are two"),
                 hedge: Options::hedge(seed),
                 retention: disks.retention(),
+                dead_retention: operators.dead_retention,
             },
             clients: Clients::new(&mut random, seed, charter.shards),
+            operators,
             random,
             disks,
             takeovers,
@@ -144,6 +150,8 @@ impl World {
             traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
         world.facts.time_to_answer = world.time_to_answer();
+        world.facts.stored = world.operators.stored(charter.shards);
+        world.operators.trouble(&mut world.clients);
         for node in 0..world.nodes.len() {
             world.after(0, Happening::Start(node));
         }
@@ -152,6 +160,9 @@ impl World {
         world.after(MILLI, Happening::Client);
         world.after(MILLI, Happening::Fault);
         world.after(1_000 * MILLI, Happening::Takeover);
+        if world.operators.act() {
+            world.after(MILLI, Happening::Operator);
+        }
         world
     }
 
@@ -189,7 +200,8 @@ impl World {
 
     /// What must hold in the end: no task is lost, no request waits, and the nodes contain the same.
     fn result(&self) -> Result<(), String> {
-        self.facts.end(|task| self.is_dead(task))?;
+        let now = START + self.at / MILLI;
+        self.facts.end(|task| self.is_dead(task), now)?;
         self.all_is_answered()?;
         self.nodes_agree()
     }
