@@ -64,7 +64,7 @@ impl Sizes {
         paused_routes: 5,
         ended_jobs: 3,
         bulk_tasks: 3,
-        retention_keys: 3,
+        retention_keys: 2,
         token_sums: 2,
         recent_values: 4,
         mend_rows: 3,
@@ -88,8 +88,21 @@ pub(crate) mod counts {
         REACHED.with_borrow_mut(|reached| *reached.entry(size).or_default() += 1);
     }
 
-    /// Returns how often each size was reached on this thread, and begins anew.
-    pub(crate) fn take() -> BTreeMap<Size, u64> {
-        REACHED.take()
+    /// Begins to count on this thread.
+    pub(crate) fn begin() {
+        REACHED.take();
+    }
+
+    /// Asserts that each of these sizes was reached at least `least` times on this thread, and begins
+    /// to count anew.
+    pub(crate) fn assert_reached(sizes: &[Size], least: u64) {
+        let reached = REACHED.take();
+        for size in sizes {
+            let times = reached.get(size).copied().unwrap_or(0);
+            assert!(
+                times >= least,
+                "{size:?} was reached {times} times: {reached:?}"
+            );
+        }
     }
 }

@@ -13,6 +13,8 @@ use super::{
 use hyper_delay_store::{
     Bytes, Durability, Space,
     record::{self, Name, Placed, Task, key},
+    sizes::{Size, counts},
+    store::{Bytes, Durability, Space},
 };
 
 /// Plays a history and returns the rows after each step.
@@ -72,28 +74,35 @@ fn payload(content: &Bytes) -> Vec<u8> {
     record::decode::<Task<'_>>(content).unwrap().payload.into()
 }
 
+#[test]
+fn exactly_the_tasks_with_content_and_name_or_entry_are_saved() {
+    let config = crate::cases(200);
+    let is_enough = config.cases >= 50;
+    counts::begin();
+    proptest!(
+        config,
+        |(steps in vec(step(), 1..40), seed in any::<u64>(), lost_of_ten in 1_u32..9)| {
+            let before = play(&steps).pop().unwrap();
+            let tasks = audit(&super::mend::damaged(&before));
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut left = before;
+            left.retain(|_| random.u32(0..10) >= lost_of_ten);
+            let (claims, contents) = (claims(&left), contents(&left));
+            let mut expected = tasks;
+            expected.retain(|name, task| {
+                contents.contains_key(&task.seq) && claims.iter().any(|(claimed, ..)| claimed == name)
+            });
+            let (_, saved) = mended(&left);
+            prop_assert_eq!(saved, expected);
+        }
+    );
+    if is_enough {
+        counts::assert_reached(&[Size::MendRows, Size::MendNumbers], 5);
+    }
+}
+
 proptest! {
     #![proptest_config(testkit::cases(200))]
-
-    #[test]
-    fn exactly_the_tasks_with_content_and_name_or_entry_are_saved(
-        steps in vec(step(), 1..40),
-        seed in any::<u64>(),
-        lost_of_ten in 1_u32..9,
-    ) {
-        let before = play(&steps).pop().unwrap();
-        let tasks = audit(&super::mend::damaged(&before));
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut left = before;
-        left.retain(|_| random.u32(0..10) >= lost_of_ten);
-        let (claims, contents) = (claims(&left), contents(&left));
-        let mut expected = tasks;
-        expected.retain(|name, task| {
-            contents.contains_key(&task.seq) && claims.iter().any(|(claimed, ..)| claimed == name)
-        });
-        let (_, saved) = mended(&left);
-        prop_assert_eq!(saved, expected);
-    }
 
     #[test]
     fn spaces_of_different_ages_are_mended(
