@@ -272,8 +272,8 @@ impl Facts {
     /// dead letter.
     pub(super) fn end(&self, is_dead: impl Fn(&TaskName) -> bool, now: u64) -> Result<(), String> {
         for (name, known) in &self.tasks {
-            let has_ended = known.max_attempts.is_some() && is_dead(name) || self.has_ended(name);
-            if known.is_scheduled && known.endings == 0 && !has_ended {
+            let is_owed = known.is_scheduled && known.endings == 0 && !self.has_ended(name);
+            if is_owed && !(known.max_attempts.is_some() && is_dead(name)) {
                 let times = known.deliveries;
                 return Err(format!(
                     "{name} was acknowledged and lost ({times} deliveries)"

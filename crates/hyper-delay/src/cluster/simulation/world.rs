@@ -240,8 +240,10 @@ impl World {
         let disks = self.nodes[0].disks.iter();
         let mut names = disks.flat_map(|disk| disk.all(Space::Names));
         names.any(|(key, value)| {
-            let name: Name = record::decode(&value).expect("it was encoded");
-            task.has_key(&key) && matches!(name.place, Place::Dead(_))
+            task.has_key(&key) && {
+                let name: Name = record::decode(&value).expect("it was encoded");
+                matches!(name.place, Place::Dead(_))
+            }
         })
     }
 
