@@ -68,7 +68,7 @@ impl Sizes {
         token_sums: 2,
         recent_values: 4,
         mend_rows: 3,
-        mend_numbers: 4,
+        mend_numbers: 2,
         forecast_rows: 3,
         reached: counts::reached,
     };
