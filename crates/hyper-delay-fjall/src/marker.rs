@@ -1,7 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-use hyper_delay_store::record::{self, Record};
-use hyper_delay_store::{Bytes, StoreError};
+use hyper_delay_store::{
+    Bytes, StoreError,
+    record::{self, Record},
+};
 
 /// The number of the last commit that changed a space. Every batch writes a marker into each space
 /// that it changes.

@@ -36,12 +36,9 @@ pub use wire::Wire;
 /// The time after which a test gives up on an event that must happen, on a machine of any speed.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs `number` cases, or as many as `PROPTEST_CASES` sets.
+/// Returns how many cases of a random test run: `number`, or as many as `PROPTEST_CASES` sets.
 #[must_use]
-pub fn cases(number: u32) -> proptest::test_runner::Config {
-    let mut config = proptest::test_runner::Config::default();
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = number;
-    }
-    config
+pub fn cases(number: u32) -> u32 {
+    let set = std::env::var("PROPTEST_CASES").ok();
+    set.and_then(|set| set.parse().ok()).unwrap_or(number)
 }

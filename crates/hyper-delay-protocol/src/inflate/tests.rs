@@ -205,7 +205,7 @@ fn a_delivery_is_inflated_only_for_a_consumer_that_does_not_accept_it() {
 }
 
 proptest! {
-    #![proptest_config(cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(cases(64)))]
 
     #[test]
     fn whatever_a_payload_contains_the_limit_holds(

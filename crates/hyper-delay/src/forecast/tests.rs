@@ -116,7 +116,7 @@ fn counts_say_how_far_they_go_while_the_tasks_are_read() {
 }
 
 proptest! {
-    #![proptest_config(testkit::cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(200)))]
 
     #[test]
     fn counts_are_those_of_the_store_whenever_counting_begins(

@@ -11,11 +11,9 @@ use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 use super::{ReplyTo, Scheduler, Token, operating::AUDIT, reading::PARKS, task::Task};
 use crate::{
     ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
-    protocol::{Filter, Reply},
-    record::{Act, Job, Place, Progress},
     sizes::{Size, Sizes},
 };
-use hyper_delay_protocol::Filter;
+use hyper_delay_protocol::{Filter, Reply};
 use hyper_delay_store::{
     Space, Store, StoreError,
     record::{Act, Job, Place, Progress},

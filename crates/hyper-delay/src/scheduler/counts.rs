@@ -4,10 +4,10 @@ use rustc_hash::FxHashSet;
 
 use super::{ConsumerId, CountsAsked, ReplyTo, Scheduler};
 use crate::metrics::Metrics;
-use hyper_delay_protocol::own_route::OwnRoute;
 use hyper_delay_protocol::{
     Reply, RouteStats, Stats,
     access::{Grant, Right},
+    own_route::OwnRoute,
 };
 use hyper_delay_store::Store;
 

@@ -8,8 +8,9 @@ use crate::{
     authority::Authority,
     ledger::{Op, Outcome, PendingLimits, Subject},
 };
-use hyper_delay_protocol::own_route::OwnRoute;
-use hyper_delay_protocol::{Accept, Line, Mode, Named, Reply, Stats, access::Grant};
+use hyper_delay_protocol::{
+    Accept, Line, Mode, Named, Reply, Stats, access::Grant, own_route::OwnRoute,
+};
 use hyper_delay_store::StoreError;
 
 /// A connection, by a number that is never used again.

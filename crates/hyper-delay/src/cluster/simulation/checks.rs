@@ -15,9 +15,9 @@ use super::{
 use crate::{
     cluster::{ShardId, entry, log::Fence, shard::passed_on},
     ledger::Subject,
-    protocol::Reply,
     scheduler::ConsumerId,
 };
+use hyper_delay_protocol::Reply;
 
 /// What the clients know of a task.
 #[derive(Debug, Default)]

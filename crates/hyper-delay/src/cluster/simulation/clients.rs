@@ -8,11 +8,12 @@ use super::{
     world::{MILLI, START, World},
 };
 use crate::{
-    access::Grant,
     cluster::{ShardId, forward::Event, shard_of},
     scheduler::{Ask, ConsumerId, Input},
 };
-use hyper_delay_protocol::{Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms};
+use hyper_delay_protocol::{
+    Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms, access::Grant,
+};
 use hyper_delay_store::{ReadStore as _, Space, fake::Fake, record};
 
 /// The first client schedules and cancels; it can take deliveries, as the others do.

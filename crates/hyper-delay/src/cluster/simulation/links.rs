@@ -17,7 +17,6 @@ use crate::{
     },
     scheduler::{ConsumerId, CopyOf, Input, Message, Next},
 };
-use hyper_delay_protocol::Reply;
 
 /// A message on a link is on its way for this long at the most.
 pub(super) const SLOWEST: u64 = 900 * MILLI;

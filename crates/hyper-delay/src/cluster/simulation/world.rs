@@ -10,7 +10,6 @@ use super::{
     name::TaskName,
     node::{Drift, Node, Options},
     operators::Operators,
-    planted::plant,
     reads::Reads,
     takeovers::Takeovers,
 };

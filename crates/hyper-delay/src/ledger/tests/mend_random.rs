@@ -10,11 +10,10 @@ use super::{
     random::{Step, op, step},
     world::World,
 };
+use crate::sizes::{Size, counts};
 use hyper_delay_store::{
     Bytes, Durability, Space,
     record::{self, Name, Placed, Task, key},
-    sizes::{Size, counts},
-    store::{Bytes, Durability, Space},
 };
 
 /// Plays a history and returns the rows after each step.
@@ -76,7 +75,7 @@ fn payload(content: &Bytes) -> Vec<u8> {
 
 #[test]
 fn exactly_the_tasks_with_content_and_name_or_entry_are_saved() {
-    let config = crate::cases(200);
+    let config = ProptestConfig::with_cases(testkit::cases(200));
     let is_enough = config.cases >= 50;
     counts::begin();
     proptest!(
@@ -102,7 +101,7 @@ fn exactly_the_tasks_with_content_and_name_or_entry_are_saved() {
 }
 
 proptest! {
-    #![proptest_config(testkit::cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(200)))]
 
     #[test]
     fn spaces_of_different_ages_are_mended(

@@ -234,7 +234,7 @@ const fn durability(synced: bool) -> Durability {
 }
 
 proptest! {
-    #![proptest_config(testkit::cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(400)))]
 
     #[test]
     fn every_history_is_consistent_after_every_power_loss(steps in vec(step(), 1..120)) {

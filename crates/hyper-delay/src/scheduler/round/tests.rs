@@ -199,7 +199,7 @@ fn fates() -> impl Strategy<Value = Fate> {
 }
 
 proptest! {
-    #![proptest_config(testkit::cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(4_000)))]
 
     #[test]
     fn copies_go_out_and_rounds_fail_as_in_the_model(

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::{Step, World, world::START};
-use crate::{
-    config::Config,
-    ledger::View,
-    protocol::{BulkAct, Filter, Reply, Request},
+use crate::ledger::View;
+use hyper_delay_config::Config;
+use hyper_delay_protocol::{BulkAct, Filter, Reply, Request};
+use hyper_delay_store::{
+    Batch, Durability, Space, Store as _,
+    fake::Fake,
     record::{self, key},
 };
 

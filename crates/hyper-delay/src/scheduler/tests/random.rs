@@ -14,12 +14,8 @@ use super::{
     world::Delivered,
 };
 use crate::{
-    config::Config,
-    protocol::{BulkAct, Filter, Mode, Request, Terms},
-    record::key,
     scheduler::Input,
     sizes::{Size, counts},
-    store::Space,
 };
 use cluster::{ClusterHappens, Reports};
 use history::{Happens, happens};
@@ -323,7 +319,7 @@ fn in_cluster() -> impl Strategy<Value = InCluster> {
 
 /// The cases of one of four parts of `number`, or of `PROPTEST_CASES`.
 fn part_of(number: u32) -> ProptestConfig {
-    let mut config = testkit::cases(number);
+    let mut config = ProptestConfig::with_cases(testkit::cases(number));
     config.cases = config.cases.div_ceil(4);
     config
 }

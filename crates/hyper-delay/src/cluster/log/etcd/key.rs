@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(testkit::cases(256))]
+        #![proptest_config(ProptestConfig::with_cases(testkit::cases(256)))]
 
         #[test]
         fn a_key_is_read_as_it_was_written(shard: u16, seq: u64, name in "[a-z/.0-9]{0,12}") {

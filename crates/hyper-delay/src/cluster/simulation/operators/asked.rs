@@ -6,11 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use crate::{
-    cluster::simulation::name::TaskName,
-    protocol::{BulkAct, BulkRequest, Request},
-    record::{Act, Job},
-};
+use crate::cluster::simulation::name::TaskName;
+use hyper_delay_protocol::{BulkAct, BulkRequest, Request};
+use hyper_delay_store::record::{Act, Job};
 
 /// See the [module](self).
 #[derive(Debug, Default)]

@@ -6,12 +6,9 @@ use std::{
 };
 
 use super::{asked::Asked, shard::Task};
-use crate::{
-    cluster::simulation::name::TaskName,
-    protocol::{JobRow, Reply},
-    record::{Act, Job, Place, Progress},
-    sizes::Sizes,
-};
+use crate::{cluster::simulation::name::TaskName, sizes::Sizes};
+use hyper_delay_protocol::{JobRow, Reply};
+use hyper_delay_store::record::{Act, Job, Place, Progress};
 
 /// How far the wall clocks of two nodes are apart at the most, in milliseconds.
 pub(super) const SKEW: u64 = 400;

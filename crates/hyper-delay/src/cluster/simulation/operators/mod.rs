@@ -24,9 +24,9 @@ use super::{
 use crate::{
     cluster::{ShardId, forward::Event, shard_of},
     ledger::Actor,
-    protocol::{Code, Reply, Request},
     scheduler::{ConsumerId, Input, Message, Operated, ReplyTo},
 };
+use hyper_delay_protocol::{Code, Reply, Request};
 use tokens::Tokens;
 
 /// The connections of operators have higher numbers than those of clients.

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{access::Grant, cluster::simulation::name::TaskName};
+use crate::cluster::simulation::name::TaskName;
+use hyper_delay_protocol::access::Grant;
 
 /// The tokens with which each task was scheduled.
 #[derive(Debug, Default)]

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{
-    cluster::simulation::{
-        name::TaskName,
-        world::{MILLI, START, World},
-    },
-    protocol::{BulkAct, BulkRequest, Filter, Request},
+use crate::cluster::simulation::{
+    name::TaskName,
+    world::{MILLI, START, World},
 };
+use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, Request};
 
 impl World {
     /// Returns what an operator asks for now. In the end all routes are resumed.

@@ -10,12 +10,9 @@ use super::{
     jobs::{Jobs, SKEW},
     pending::{Pending, Sent},
 };
-use crate::{
-    cluster::simulation::name::TaskName,
-    protocol::{Code, Refusal},
-    record::Place,
-    sizes::Sizes,
-};
+use crate::{cluster::simulation::name::TaskName, sizes::Sizes};
+use hyper_delay_protocol::{Code, Refusal};
+use hyper_delay_store::record::Place;
 
 /// The place of an entry in the journal, and its leadership.
 #[derive(Debug, Clone, Copy, Default)]

@@ -18,10 +18,12 @@ use crate::{
         simulation::{checks::Known, name::TaskName},
     },
     ledger::Subject,
-    protocol::Reply,
-    record::{self, Job, Name, key},
     sizes::Sizes,
-    store::{Bytes, Space},
+};
+use hyper_delay_protocol::Reply;
+use hyper_delay_store::{
+    Bytes, Space,
+    record::{self, Job, Name, key},
 };
 
 /// What clients know of tasks.

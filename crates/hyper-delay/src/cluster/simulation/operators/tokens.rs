@@ -2,16 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{
-    access::{Entry, Grant, Right},
-    cluster::{
-        ShardId,
-        simulation::{
-            name::TaskName,
-            world::{MILLI, World},
-        },
+use crate::cluster::{
+    ShardId,
+    simulation::{
+        name::TaskName,
+        world::{MILLI, World},
     },
 };
+use hyper_delay_protocol::access::{Entry, Grant, Right};
 
 /// When they use up their limits, after the faults have ended.
 const BURST: u64 = 8_000 * MILLI;
