@@ -15,7 +15,7 @@ use crate::{
     clock::{Clock, Now},
     metrics::InMemory,
     outbox::{Outbox, Outboxes, Report, Reports},
-    progress::Progress,
+    pulse::Pulses,
     scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
 };
 use hyper_delay_protocol::Refusal;
@@ -130,7 +130,7 @@ pub(crate) struct Driver<S> {
     pub(crate) jobs: Sender<Vec<Job>>,
     pub(crate) clock: Clock,
     pub(crate) outboxes: Outboxes,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) pulses: Arc<Pulses>,
 }
 
 impl<S: Store> Driver<S> {
@@ -153,7 +153,7 @@ impl<S: Store> Driver<S> {
             if draining && self.scheduler.is_settled() {
                 return Ok(());
             }
-            self.progress.scheduler.rests();
+            self.pulses.scheduler.rests();
             let first = match next {
                 Next::Now => self.events.try_recv().ok(),
                 Next::Never => self.events.recv().ok(),
@@ -162,7 +162,7 @@ impl<S: Store> Driver<S> {
                     self.events.recv_timeout(Duration::from_nanos(wait)).ok()
                 }
             };
-            self.progress.scheduler.works();
+            self.pulses.scheduler.works();
             let Some(first) = first else {
                 continue;
             };

@@ -36,6 +36,7 @@ mod log_loss;
 mod metrics;
 mod outbox;
 mod progress;
+mod pulse;
 mod reload;
 mod scheduler;
 mod server;

@@ -18,7 +18,7 @@ use std::{
 
 use tokio::time::{self, MissedTickBehavior};
 
-use crate::progress::{Beats, Progress};
+use crate::{progress::Progress, pulse::Beats};
 
 /// The shortest time between two signs of life.
 const LEAST: Duration = Duration::from_millis(1);
@@ -98,7 +98,7 @@ impl ServiceManager {
         let mut beats = Beats::default();
         loop {
             ticks.tick().await;
-            let stuck = progress.stuck(&mut beats);
+            let stuck = progress.pulses.stuck(&mut beats);
             if stuck.is_empty() {
                 self.tell("WATCHDOG=1\n");
             } else {

@@ -18,7 +18,7 @@ use crate::{
     clock::Clock,
     ledger::Ledger,
     metrics::Metrics,
-    progress::Progress,
+    pulse::Pulses,
     scheduler::{Committed, Job},
 };
 use hyper_delay_store::{Room, Store, StoreError};
@@ -38,7 +38,7 @@ pub(crate) struct Applier<S> {
     clock: Clock,
     handover: Arc<Handover>,
     metrics: Arc<Metrics>,
-    progress: Arc<Progress>,
+    pulses: Arc<Pulses>,
 }
 
 /// Why the applier ends.
@@ -75,7 +75,7 @@ impl<S: Store> Applier<S> {
             clock,
             handover,
             metrics: Arc::default(),
-            progress: Arc::default(),
+            pulses: Arc::default(),
         }
     }
 
@@ -85,9 +85,9 @@ impl<S: Store> Applier<S> {
         self
     }
 
-    /// Notes in `progress` when it works.
-    pub(crate) fn watched(mut self, progress: Arc<Progress>) -> Self {
-        self.progress = progress;
+    /// Notes in `pulses` when it works.
+    pub(crate) fn watched(mut self, pulses: Arc<Pulses>) -> Self {
+        self.pulses = pulses;
         self
     }
 
@@ -95,7 +95,7 @@ impl<S: Store> Applier<S> {
     /// errors.
     pub(crate) fn run(mut self) {
         let ended = self.apply_all();
-        self.progress.applier.rests();
+        self.pulses.applier.rests();
         let result = match ended {
             Ok(()) => Ok(()),
             Err(End::Writer) => return,
@@ -117,10 +117,10 @@ impl<S: Store> Applier<S> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             while jobs.len() > 0 {
-                self.progress.applier.works();
+                self.pulses.applier.works();
                 self.apply_group(&mut jobs)?;
             }
-            self.progress.applier.rests();
+            self.pulses.applier.rests();
         }
     }
 
@@ -215,7 +215,7 @@ impl<S: Store> Applier<S> {
             }
             hold.log();
             // A full disk is no reason to restart the server.
-            self.progress.applier.works();
+            self.pulses.applier.works();
             next = match self.jobs.recv_timeout(Hold::CHECK_INTERVAL) {
                 Ok(jobs) if jobs.is_empty() => return Err(hold.ending().into()),
                 Ok(jobs) => jobs,

@@ -9,7 +9,7 @@ use super::{
     handover::{Handover, Taken},
     pace::Pace,
 };
-use crate::{metrics::Metrics, progress::Progress, scheduler::Committed, sizes::Sizes};
+use crate::{metrics::Metrics, pulse::Pulses, scheduler::Committed, sizes::Sizes};
 use hyper_delay_config::Sync;
 use hyper_delay_store::{Durability, Store, StoreError};
 
@@ -22,7 +22,7 @@ pub(crate) struct Writer<S> {
     sizes: Sizes,
     handover: Arc<Handover>,
     metrics: Arc<Metrics>,
-    progress: Arc<Progress>,
+    pulses: Arc<Pulses>,
 }
 
 impl<S: Store> Writer<S> {
@@ -38,7 +38,7 @@ impl<S: Store> Writer<S> {
             sizes,
             handover,
             metrics: Arc::default(),
-            progress: Arc::default(),
+            pulses: Arc::default(),
         }
     }
 
@@ -48,9 +48,9 @@ impl<S: Store> Writer<S> {
         self
     }
 
-    /// Notes in `progress` when it works.
-    pub(crate) fn watched(mut self, progress: Arc<Progress>) -> Self {
-        self.progress = progress;
+    /// Notes in `pulses` when it works.
+    pub(crate) fn watched(mut self, pulses: Arc<Pulses>) -> Self {
+        self.pulses = pulses;
         self
     }
 
@@ -63,19 +63,19 @@ impl<S: Store> Writer<S> {
     /// start, or not.
     pub(crate) fn run(mut self, tell: impl FnMut(Vec<Committed>)) -> Result<(), StoreError> {
         let ended = self.run_all(tell);
-        self.progress.writer.rests();
+        self.pulses.writer.rests();
         ended
     }
 
     fn run_all(&mut self, mut tell: impl FnMut(Vec<Committed>)) -> Result<(), StoreError> {
         loop {
-            self.progress.writer.rests();
+            self.pulses.writer.rests();
             let wait = match self.metrics.forecast.is_counting() {
                 true => Some(Duration::ZERO),
                 false => self.dirty.wait(),
             };
             let taken = self.handover.take(wait, self.pace.patience());
-            self.progress.writer.works();
+            self.pulses.writer.works();
             match taken {
                 Taken::Group(group) => tell(self.commit(group)?),
                 Taken::Nothing => {}

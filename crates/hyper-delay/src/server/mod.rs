@@ -217,15 +217,15 @@ async fn serve<S: Store>(
         jobs,
         clock,
         outboxes: Outboxes::default(),
-        progress: front.progress.clone(),
+        pulses: front.progress.pulses.clone(),
     };
     let (applier, writer) = committer(store.clone(), ledger, config.sync, queue, clock);
     let applier = applier
         .with_metrics(metrics.clone())
-        .watched(front.progress.clone());
+        .watched(front.progress.pulses.clone());
     let writer = writer
         .with_metrics(metrics.clone())
-        .watched(front.progress.clone());
+        .watched(front.progress.pulses.clone());
     let threads = Single {
         writer: threads::writer(writer, store.clone(), events.clone())?,
         applier: Running::start("applier", move || {

@@ -80,10 +80,10 @@ pub(super) async fn serve_with(
     let runtime = NodeRuntime::start()?;
     let (config, cluster) = (front.config.clone(), cluster.clone());
     let (channel, clock) = ((mail, inbox), front.clock);
-    let progress = front.progress.clone();
+    let pulses = front.progress.pulses.clone();
     let starting = async move {
         let config = (config, &cluster);
-        Serving::start(log, config, channel, clock, progress).await
+        Serving::start(log, config, channel, clock, pulses).await
     };
     let started = tokio::select! {
         started = runtime.run(starting) => started,

@@ -49,7 +49,7 @@ use super::{
     log::{LeaseId, Log, Member},
     snapshot::{Giver, NotGiven},
 };
-use crate::{clock::Clock, metrics::Metrics, progress::Progress};
+use crate::{clock::Clock, metrics::Metrics, pulse::Pulses};
 use ends::{End, Running};
 use hyper_delay_config::Config;
 use hyper_delay_fjall::replicas::WeakDirectory;
@@ -122,7 +122,7 @@ impl Node {
         log: Arc<impl Log>,
         config: NodeConfig,
         clock: Clock,
-        progress: Arc<Progress>,
+        pulses: Arc<Pulses>,
         front: impl Front,
     ) -> Result<Self, NodeError> {
         let opened = shards::open(config.clone(), clock).await?;
@@ -132,7 +132,7 @@ impl Node {
             runtime: Handle::current(),
             terms: terms.clone(),
             clock,
-            progress,
+            pulses,
             charter: config.charter,
             endpoint: OnceLock::new(),
             directory: opened.directory,

@@ -27,7 +27,7 @@ use crate::{
         shard::{Effects, Event, Fetch, Leadership, Shard},
     },
     metrics::InMemory,
-    progress::{Progress, Pulse},
+    pulse::{Pulse, Pulses},
     scheduler::Next,
 };
 use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
@@ -67,7 +67,7 @@ pub(super) struct Common<L> {
     pub(super) runtime: Handle,
     pub(super) terms: Arc<Terms>,
     pub(super) clock: Clock,
-    pub(super) progress: Arc<Progress>,
+    pub(super) pulses: Arc<Pulses>,
     pub(super) charter: Charter,
     /// Fetches snapshots. It is set when there are links.
     pub(super) endpoint: OnceLock<Arc<Endpoint>>,
@@ -108,7 +108,7 @@ impl<L: Log, F: Front> Worker<L, F> {
     /// Runs until it is told to end.
     pub(super) fn run(mut self) {
         let common = self.common.clone();
-        let pulse = common.progress.of_shard(self.id.0, common.charter.shards);
+        let pulse = common.pulses.of_shard(self.id.0, common.charter.shards);
         loop {
             let now = self.now();
             let next = self.shard.tick(now, common.terms.current());

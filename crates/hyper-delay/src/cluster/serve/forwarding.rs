@@ -22,7 +22,7 @@ use crate::{
     },
     driver::Event,
     outbox::Outboxes,
-    progress::Progress,
+    pulse::Pulses,
     scheduler::{ConsumerId, Input, Next, Settings},
 };
 use hyper_delay_protocol::Refusal;
@@ -41,7 +41,7 @@ pub(super) struct Forwarding {
     pub(super) shards: Arc<[ShardHandle]>,
     pub(super) terms: Arc<Terms>,
     pub(super) clock: Clock,
-    pub(super) progress: Arc<Progress>,
+    pub(super) pulses: Arc<Pulses>,
     pub(super) runtime: Handle,
     pub(super) waiting: Waiting,
 }
@@ -82,7 +82,7 @@ impl Forwarding {
                 // The server ends without waiting if a thread has panicked.
                 let _ = settled.map(|settled| settled.send(()));
             }
-            self.progress.scheduler.rests();
+            self.pulses.scheduler.rests();
             let first = match next {
                 Next::Now => self.inbox.try_recv().ok(),
                 Next::Never => self.inbox.recv().ok(),
@@ -91,7 +91,7 @@ impl Forwarding {
                     self.inbox.recv_timeout(Duration::from_nanos(wait)).ok()
                 }
             };
-            self.progress.scheduler.works();
+            self.pulses.scheduler.works();
             let rival = forward::Event::Rival(self.terms.has_rival());
             self.forwarder.handle(rival, self.clock.now());
             let Some(first) = first else {

@@ -48,7 +48,7 @@ use crate::{
     http::ReadGauges,
     metrics::{self, Gauges, InMemory, Limits, Metrics},
     outbox::Outboxes,
-    progress::Progress,
+    pulse::Pulses,
 };
 use forwarding::{Forwarding, Waiting};
 use front::ToForwarder;
@@ -131,7 +131,7 @@ impl Serving {
         (config, cluster): (Arc<Config>, &Cluster),
         (mail, inbox): (Sender<Mail>, Receiver<Mail>),
         clock: Clock,
-        progress: Arc<Progress>,
+        pulses: Arc<Pulses>,
     ) -> Result<(Self, Offer), ServingError> {
         let tls = setup::link_files(cluster).map(|files| LinkTls::load(&files));
         let tls = tls.transpose()?;
@@ -187,7 +187,7 @@ impl Serving {
             retention: RETENTION / u64::from(charter.shards),
             sync_interval: SYNC,
         };
-        let started = Node::start(log, setup, clock, progress.clone(), front).await?;
+        let started = Node::start(log, setup, clock, pulses.clone(), front).await?;
         let shards = shards.get_or_init(|| started.shards().clone()).clone();
         let store = Arc::new(Merged::new(shards.iter().map(ShardHandle::store)));
         let store = merged.get_or_init(|| store).clone();
@@ -211,7 +211,7 @@ impl Serving {
             shards,
             terms: started.terms().clone(),
             clock,
-            progress,
+            pulses,
             runtime: Handle::current(),
             waiting: Waiting::new(settle),
         };
