@@ -11,10 +11,10 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{
+use crate::outbox::{Outbox, Outboxes, Report, Reports};
+use hyper_delay_engine::{
     clock::{Clock, Now},
     metrics::InMemory,
-    outbox::{Outbox, Outboxes, Report, Reports},
     pulse::Pulses,
     scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
 };

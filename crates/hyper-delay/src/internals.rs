@@ -3,8 +3,8 @@
 
 use std::{path::Path, sync::Arc};
 
-use crate::{
-    StoreError,
+use crate::StoreError;
+use hyper_delay_engine::{
     ledger::{Ledger, Op, Order},
     sizes::Sizes,
 };

@@ -18,30 +18,19 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-mod authority;
-
 mod backup;
-mod clock;
 #[cfg(any(feature = "cluster", test))]
 mod cluster;
-mod committer;
 mod connection;
 mod driver;
-mod forecast;
 mod freshness;
 mod http;
-mod ledger;
 mod log_limit;
-mod log_loss;
-mod metrics;
 mod outbox;
 mod progress;
-mod pulse;
 mod reload;
-mod scheduler;
 mod server;
 mod shares;
-mod sizes;
 mod tls;
 
 #[cfg(feature = "cli")]

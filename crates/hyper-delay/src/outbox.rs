@@ -14,7 +14,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 pub(crate) use all::Outboxes;
 
-use crate::{
+use hyper_delay_engine::{
     clock::Clock,
     scheduler::{ConsumerId, CopyOf, Input, Message},
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::pulse::Pulses;
+use hyper_delay_engine::pulse::Pulses;
 
 /// What a server has reached, and the pulses of its threads.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::{BackupError, new_store::NewStore};
-use crate::{
+use hyper_delay_engine::{
     clock::Clock,
     ledger::{Ledger, Op, Order, Outcome},
     sizes::Sizes,

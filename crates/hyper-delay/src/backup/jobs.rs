@@ -33,7 +33,7 @@ mod tests {
         super::{Stream, restore},
         *,
     };
-    use crate::{
+    use hyper_delay_engine::{
         ledger::{Actor, Advance, Bulk, Ledger, Op, Outcome, View},
         sizes::Sizes,
     };

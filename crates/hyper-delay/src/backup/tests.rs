@@ -9,7 +9,7 @@ use super::{
     format::{self, CHECKSUM, HEAD, START},
     restore,
 };
-use crate::{
+use hyper_delay_engine::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
     sizes::Sizes,
 };

@@ -82,7 +82,7 @@ use std::time::Duration;
 use race_wheel::Tick;
 
 use super::log::{Led, Over, Silence};
-use crate::clock::{Now, nanos};
+use hyper_delay_engine::clock::{Now, nanos};
 
 /// Watches the heartbeat of a leader.
 #[derive(Debug, Clone)]

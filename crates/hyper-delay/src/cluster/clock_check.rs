@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, time::Duration};
 use race_wheel::Tick;
 
 use super::log::NodeName;
-use crate::clock::{Now, nanos};
+use hyper_delay_engine::clock::{Now, nanos};
 
 /// The largest difference at which a clock is right.
 const TOLERANCE: i128 = 500_000_000;

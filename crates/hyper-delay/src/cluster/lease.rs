@@ -8,7 +8,7 @@ use super::{
     calls::CallId,
     log::{Announced, Answer, Beat, LeaseId, Member, MissingLink, Request, Unanswered},
 };
-use crate::clock::{Now, nanos};
+use hyper_delay_engine::clock::{Now, nanos};
 
 /// A lease that this node holds for sure until a moment of its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

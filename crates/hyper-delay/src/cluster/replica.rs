@@ -8,7 +8,7 @@ use super::{
     Charter, ShardId,
     entry::{self, BadEntry, Change, Encoded, Hash, Header},
 };
-use crate::ledger::View;
+use hyper_delay_engine::ledger::View;
 use hyper_delay_store::{
     Batch, Durability, Room, Space, Store, StoreError,
     record::{self, Record, key},

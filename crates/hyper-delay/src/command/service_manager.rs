@@ -18,7 +18,8 @@ use std::{
 
 use tokio::time::{self, MissedTickBehavior};
 
-use crate::{progress::Progress, pulse::Beats};
+use crate::progress::Progress;
+use hyper_delay_engine::pulse::Beats;
 
 /// The shortest time between two signs of life.
 const LEAST: Duration = Duration::from_millis(1);

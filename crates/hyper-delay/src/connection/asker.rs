@@ -5,11 +5,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::Shared;
-use crate::{
-    driver::Event,
+use crate::{driver::Event, log_limit::Warning, outbox::Outbox};
+use hyper_delay_engine::{
     ledger::View,
-    log_limit::Warning,
-    outbox::Outbox,
     scheduler::{Input, Message, ReplyTo},
 };
 use hyper_delay_protocol::{Code, Refusal, Reply};

@@ -6,7 +6,7 @@ use super::{
     asker::{Asker, read},
     look,
 };
-use crate::ledger::{Listing, Position, Row, View};
+use hyper_delay_engine::ledger::{Listing, Position, Row, View};
 use hyper_delay_protocol::{Code, DeadTask, Filter, Refusal, Reply, own_route::OwnRoute};
 use hyper_delay_store::{
     ReadStore, Space, StoreError,

@@ -22,8 +22,8 @@ use super::{Shared, Slot, authentication::Authentication, requests::Requests};
 use crate::{
     driver::{Event, Events},
     outbox::Outbox,
-    scheduler::{ConsumerId, Message},
 };
+use hyper_delay_engine::scheduler::{ConsumerId, Message};
 use hyper_delay_protocol::{Line, Reply, access::Grant};
 use hyper_delay_store::ReadStore;
 

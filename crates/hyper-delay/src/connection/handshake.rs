@@ -7,10 +7,8 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{Shared, Slot, halves, linger, reader::ended, writer};
-use crate::{
-    log_limit::{LogLimit, Warning},
-    metrics::Metrics,
-};
+use crate::log_limit::{LogLimit, Warning};
+use hyper_delay_engine::metrics::Metrics;
 use hyper_delay_protocol::{Code, Refusal, Reply};
 
 /// The longest handshake, from the first byte that could have arrived.

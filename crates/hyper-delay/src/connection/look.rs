@@ -10,7 +10,7 @@ use super::{
     asker::{AROUND, Asker, read},
     cursor::Cursor,
 };
-use crate::{
+use hyper_delay_engine::{
     ledger::{Listing, Position, Row, View},
     scheduler::{Input, SeenTasks},
 };

@@ -40,16 +40,18 @@ pub(crate) use socket::watch_over;
 pub(crate) use unfinished::Unfinished;
 
 use crate::{
-    clock::Clock,
     driver::{Event, Events},
     freshness::Freshness,
     log_limit::LogLimit,
-    metrics::Metrics,
     outbox::Outbox,
-    scheduler::{ConsumerId, Input},
     tls,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{
+    clock::Clock,
+    metrics::Metrics,
+    scheduler::{ConsumerId, Input},
+};
 use hyper_delay_protocol::access::{Failures, Tokens};
 use hyper_delay_store::ReadStore;
 

@@ -8,7 +8,7 @@ use super::{
     cursor::Cursor,
     look::READS,
 };
-use crate::ledger::{Listing, View};
+use hyper_delay_engine::ledger::{Listing, View};
 use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply};
 use hyper_delay_store::{
     ReadStore, Space, StoreError,

@@ -6,7 +6,8 @@ use super::{
     Shared, Slot, authentication::Authentication, halves::ReadHalf, handshake, idle::IdleTimer,
     requests::Requests,
 };
-use crate::{outbox::Outbox, scheduler::ConsumerId};
+use crate::outbox::Outbox;
+use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_protocol::{Code, Lines, Refusal, parse};
 use hyper_delay_store::ReadStore;
 

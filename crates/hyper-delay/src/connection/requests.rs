@@ -13,11 +13,9 @@ use super::{
     look, operations,
     stats::stats,
 };
-use crate::{
-    driver::Event,
+use crate::{driver::Event, log_limit::Warning, outbox::Outbox};
+use hyper_delay_engine::{
     ledger::Actor,
-    log_limit::Warning,
-    outbox::Outbox,
     scheduler::{Ask, ConsumerId, Input, Message, Operated, ReplyTo},
 };
 use hyper_delay_protocol::{Code, Line, Refusal, Reply, Request, Version};

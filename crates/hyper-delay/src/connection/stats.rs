@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use rustc_hash::FxHashMap;
 
 use super::asker::{Asker, read};
-use crate::{
+use hyper_delay_engine::{
     ledger::View,
     scheduler::{CountsAsked, Input, Listed},
 };

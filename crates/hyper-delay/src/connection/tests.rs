@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::{authority::Authority, clock::nanos, scheduler::Message};
+use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::Message};
 use hyper_delay_fjall::descriptors::Descriptors;
 use hyper_delay_protocol::{Accept, Compression, Reply};
 use hyper_delay_store::{

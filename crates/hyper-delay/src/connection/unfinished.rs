@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::scheduler::ConsumerId;
+use hyper_delay_engine::scheduler::ConsumerId;
 
 /// The unfinished lines of all connections.
 ///

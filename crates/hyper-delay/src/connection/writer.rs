@@ -13,13 +13,15 @@ use tokio::{sync::SemaphorePermit, time::timeout};
 use self::chunk::{Chunk, Delivery};
 use super::{Shared, halves::WriteHalf};
 use crate::{
+    driver::Event,
+    log_limit::{LogLimit, Warning},
+    outbox::Outbox,
+};
+use hyper_delay_engine::{
     authority::Authority,
     clock::nanos,
-    driver::Event,
     ledger::View,
-    log_limit::{LogLimit, Warning},
     metrics::Metrics,
-    outbox::Outbox,
     scheduler::{CopyOf, Input, Message},
 };
 use hyper_delay_protocol::{self, Accept, Encoder, Reply, inflate, trace_context};

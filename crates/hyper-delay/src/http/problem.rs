@@ -16,7 +16,7 @@ const RETRY: HeaderValue = HeaderValue::from_static("5");
 
 /// The codes that only requests over HTTP receive.
 pub(in crate::http) mod code {
-    pub(in crate::http) use crate::metrics::http_code::{
+    pub(in crate::http) use hyper_delay_engine::metrics::http_code::{
         MEDIA_TYPE, METHOD, TIMEOUT, UNAUTHENTICATED,
     };
 

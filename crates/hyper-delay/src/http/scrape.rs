@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{listener::Ends, problem::Problem, state, v1::caller};
-use crate::metrics::{self, Connections};
+use hyper_delay_engine::metrics::{self, Connections};
 
 /// The metrics, for programs on this machine and holders of the right `admin` on every route.
 pub(super) async fn metrics(

@@ -9,9 +9,9 @@ use tokio_rustls::server::TlsStream;
 use crate::{
     connection::{Handshake, LONGEST_HANDSHAKE},
     log_limit::LogLimit,
-    metrics::Metrics,
     tls,
 };
+use hyper_delay_engine::metrics::Metrics;
 
 /// What new connections are encrypted with. Clones share it.
 #[derive(Debug, Clone)]

@@ -18,11 +18,13 @@ use crate::{
     connection::{Answer, Asked},
     driver::{Event, Events},
     freshness::Freshness,
-    ledger::View,
     log_limit::{LogLimit, Warning},
-    metrics::{Gauges, InMemory, Limits, Metrics},
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{
+    ledger::View,
+    metrics::{Gauges, InMemory, Limits, Metrics},
+};
 use hyper_delay_protocol::{
     access::{Failures, Grant, Tokens},
     secret::Secret,

@@ -15,9 +15,9 @@ use super::*;
 use crate::{
     connection::{Answer, NoReply},
     driver::{Event, Events},
-    metrics::{InMemory, Limits, Metrics},
 };
 use hyper_delay_config::Cluster;
+use hyper_delay_engine::metrics::{InMemory, Limits, Metrics};
 use hyper_delay_store::fake::Fake;
 
 /// A listener, and what a server would give it. `configs` lives as long as the listener.
@@ -54,8 +54,9 @@ fn serving(store: Arc<Fake>, metrics: Arc<Metrics>, events: mpsc::Sender<Event>)
     };
     let ask = |_| -> Answer { Box::pin(async { Err(NoReply::Unknown) }) };
     let read = store.clone();
-    let gauges =
-        move |memory: &[InMemory], limits: &Limits| crate::metrics::read(&read, &memory[0], limits);
+    let gauges = move |memory: &[InMemory], limits: &Limits| {
+        hyper_delay_engine::metrics::read(&read, &memory[0], limits)
+    };
     let store = (store, Arc::new(gauges) as _, Default::default());
     let events = Events::from(events);
     Serving::new(store, metrics, events, ask, access)

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::Outbox;
-use crate::scheduler::{ConsumerId, Input, Message};
+use hyper_delay_engine::scheduler::{ConsumerId, Input, Message};
 
 /// The outboxes of all connections, and of peers without one.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use super::{
     row::Live,
     stopped::Stopped,
 };
-use crate::ledger::keep_lowest;
+use hyper_delay_engine::ledger::keep_lowest;
 use hyper_delay_store::Space;
 
 /// Maximum number of claims that a pass keeps. An undamaged task has two.

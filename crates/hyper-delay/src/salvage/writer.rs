@@ -4,7 +4,7 @@ use std::{
 };
 
 use super::task::Saved;
-use crate::ledger::entry_key;
+use hyper_delay_engine::ledger::entry_key;
 use hyper_delay_fjall::{Embedded, OpenOptions};
 use hyper_delay_store::{
     Batch, Bytes, Durability, ReadStore as _, Space, Store as _, StoreError,

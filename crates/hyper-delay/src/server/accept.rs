@@ -23,10 +23,10 @@ use crate::{
     log_limit::Warning,
     progress::Progress,
     reload::{Protection, Update},
-    scheduler::{ConsumerId, Input},
     tls::Tls,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::scheduler::{ConsumerId, Input};
 use hyper_delay_fjall::descriptors::Descriptors;
 use hyper_delay_protocol::{Code, Refusal, Reply, access::Tokens};
 use hyper_delay_store::ReadStore;

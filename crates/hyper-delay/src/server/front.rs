@@ -13,18 +13,17 @@ use tokio::{
 
 use super::{ServeError, accept::Acceptor, shutdown};
 use crate::{
-    clock::Clock,
     connection::{Guests, MOST_BACKUPS, Shared, Unfinished},
     driver::Events,
     freshness::Freshness,
     http::{Access, Http, ReadGauges, Serving},
     log_limit::LogLimit,
-    metrics::Metrics,
     progress::Progress,
     reload::{Protection, Reloader, Update},
     tls::Tls,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{clock::Clock, metrics::Metrics};
 use hyper_delay_protocol::access::Failures;
 use hyper_delay_store::ReadStore;
 

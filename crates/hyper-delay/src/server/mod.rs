@@ -23,20 +23,22 @@ pub use node::ClusterError;
 pub use options::ServeOptions;
 
 use crate::{
-    committer::committer,
     driver::{Driver, Event, Events},
     freshness::Freshness,
     http::Http,
-    ledger::{Ledger, mend_after_loss},
-    metrics::{self, InMemory, Limits},
     outbox::Outboxes,
     progress::Progress,
     reload,
-    scheduler::{Running as Job, Scheduler, Settings, Standing},
-    sizes::Sizes,
 };
 use front::{Engine, Front, Threads};
 use hyper_delay_config::Config;
+use hyper_delay_engine::{
+    committer::committer,
+    ledger::{Ledger, mend_after_loss},
+    metrics::{self, InMemory, Limits},
+    scheduler::{Running as Job, Scheduler, Settings, Standing},
+    sizes::Sizes,
+};
 use hyper_delay_fjall::{
     Embedded, OpenOptions,
     data_directory::warn_if_open,

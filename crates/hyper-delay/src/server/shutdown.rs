@@ -5,8 +5,8 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 use crate::{
     connection::Guests,
     driver::{Event, Events},
-    scheduler::Input,
 };
+use hyper_delay_engine::scheduler::Input;
 use hyper_delay_store::ReadStore;
 
 /// A connection that does not read its replies delays the shutdown by at most this time.

@@ -5,11 +5,8 @@ use std::{io, sync::Arc, thread};
 use tokio::sync::oneshot;
 
 use super::ServeError;
-use crate::{
-    committer::Writer,
-    driver::{Driver, Event, Events},
-    scheduler::Input,
-};
+use crate::driver::{Driver, Event, Events};
+use hyper_delay_engine::{committer::Writer, scheduler::Input};
 use hyper_delay_store::{Store, StoreError};
 
 /// A running thread with a result. If this is dropped, the thread runs on and its result is

@@ -9,10 +9,8 @@ use super::{
     untold::Fate,
     wire::{Asked, ToLeader},
 };
-use crate::{
-    cluster::ShardId,
-    scheduler::{ConsumerId, Message},
-};
+use crate::cluster::ShardId;
+use hyper_delay_engine::scheduler::{ConsumerId, Message};
 use hyper_delay_protocol::{Code, Named, Refusal, Reply, Request};
 
 const NO_LEADER: &str = "this node reaches no leader of the shard of this route at the moment: send \

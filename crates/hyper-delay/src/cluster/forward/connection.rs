@@ -12,7 +12,8 @@ use super::{
     lending::Lending,
     wishes::{WishId, Wishes},
 };
-use crate::{cluster::ShardId, scheduler::OwnRegistration};
+use crate::cluster::ShardId;
+use hyper_delay_engine::scheduler::OwnRegistration;
 use hyper_delay_protocol::{Accept, Mode};
 
 /// A connection of a client.

@@ -12,7 +12,8 @@ use super::{
     session::{Awaiting, Contents},
     wire::{Copy, ToLeader},
 };
-use crate::{cluster::ShardId, scheduler::ConsumerId};
+use crate::cluster::ShardId;
+use hyper_delay_engine::scheduler::ConsumerId;
 
 /// A replica stands still if a copy waits for it for this part of a lease.
 const PATIENCE: u32 = 2;

@@ -9,9 +9,9 @@ use std::{
 use race_wheel::Tick;
 
 use super::wire::{NotSent, ToLeader, Why};
-use crate::{
+use crate::cluster::ShardId;
+use hyper_delay_engine::{
     authority::Authority,
-    cluster::ShardId,
     ledger::Subject,
     scheduler::{Adopted, ConsumerId, LateCopies},
 };

@@ -1,10 +1,8 @@
 //! Lends leaders the credit of connections, and takes it back.
 
 use super::{Forwarder, lending::Change, session::Contents, wire::ToLeader};
-use crate::{
-    cluster::{ShardId, shard_of},
-    scheduler::ConsumerId,
-};
+use crate::cluster::{ShardId, shard_of};
+use hyper_delay_engine::scheduler::ConsumerId;
 
 impl Forwarder {
     /// Lends the connections' credit to a new leader: what they have in flight uses it already.

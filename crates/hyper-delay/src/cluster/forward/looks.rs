@@ -12,9 +12,9 @@ use super::{
     session::{Pending, Queueable, What},
     wire::{Asked, Look, Looked},
 };
-use crate::{
-    cluster::{ShardId, shard_of_seq},
-    scheduler::{ConsumerId, Counted, CountsAsked, Message, ReplyTo, SeenTasks},
+use crate::cluster::{ShardId, shard_of_seq};
+use hyper_delay_engine::scheduler::{
+    ConsumerId, Counted, CountsAsked, Message, ReplyTo, SeenTasks,
 };
 use hyper_delay_protocol::{Code, Future, Refusal, Reply};
 

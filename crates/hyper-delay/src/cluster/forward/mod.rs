@@ -53,13 +53,13 @@ use super::{
     log::{Leader, NodeName},
     shard_of,
 };
-use crate::{
+use hyper_delay_config::Config;
+use hyper_delay_engine::{
     authority::Authority,
     clock::{Now, nanos},
     metrics::Metrics,
     scheduler::{ConsumerId, Input, Message, Next},
 };
-use hyper_delay_config::Config;
 use hyper_delay_protocol::{Code, Refusal, Reply};
 
 /// What does not change while a node runs.

@@ -5,7 +5,8 @@ use super::{
     session::{Pending, Queueable, What},
     wire::Asked,
 };
-use crate::{cluster::shard_of_seq, scheduler::Operated};
+use crate::cluster::shard_of_seq;
+use hyper_delay_engine::scheduler::Operated;
 use hyper_delay_protocol::Request;
 
 impl Forwarder {

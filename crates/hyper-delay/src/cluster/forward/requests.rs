@@ -8,10 +8,8 @@ use super::{
     session::{Contents, Pending, Queueable, What},
     wire::{Asked, NO_ANSWER, ToLeader, Why},
 };
-use crate::{
-    cluster::{self, ShardId},
-    scheduler::{Ask, ConsumerId, Input},
-};
+use crate::cluster::{self, ShardId};
+use hyper_delay_engine::scheduler::{Ask, ConsumerId, Input};
 use hyper_delay_protocol::{
     Accept, Code, Mode, Refusal, Reply, Request, Schedule,
     access::{Denial, Grant, Right},

@@ -14,15 +14,11 @@ use super::{
     wire::{Asked, Copy, Holds, NO_ANSWER, Number},
     wishes::WishId,
 };
-use crate::{
-    authority::Authority,
-    cluster::{
-        ShardId,
-        log::{Leader, NodeName},
-    },
-    ledger::Subject,
-    scheduler::ConsumerId,
+use crate::cluster::{
+    ShardId,
+    log::{Leader, NodeName},
 };
+use hyper_delay_engine::{authority::Authority, ledger::Subject, scheduler::ConsumerId};
 use hyper_delay_protocol::{Mode, Named};
 
 /// Later than every other moment.

@@ -10,16 +10,12 @@ use super::{
     untold::Fate,
     wire::{Holds, ToLeader},
 };
-use crate::{
-    authority::Authority,
-    clock::nanos,
-    cluster::{
-        ShardId,
-        log::{Leader, NodeName},
-        shard_of,
-    },
-    scheduler::Adopted,
+use crate::cluster::{
+    ShardId,
+    log::{Leader, NodeName},
+    shard_of,
 };
+use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::Adopted};
 use hyper_delay_protocol::Mode;
 
 const UNKNOWN: &str = "the leader of the shard of this route is gone, and it is not known whether \

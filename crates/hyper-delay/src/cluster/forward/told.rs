@@ -12,9 +12,9 @@ use super::{
     wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
     wishes::WishId,
 };
-use crate::{
+use crate::cluster::{ShardId, log::NodeName};
+use hyper_delay_engine::{
     authority::Authority,
-    cluster::{ShardId, log::NodeName},
     scheduler::{ConsumerId, CopyOf, Credit, Message},
 };
 use hyper_delay_protocol::{Code, Mode, Reason, Refusal, Reply};

@@ -16,7 +16,8 @@ use super::{
     session::{Awaiting, NEVER, Queueable, Queued, Up},
     wire::ToLeader,
 };
-use crate::{cluster::ShardId, ledger::Subject, scheduler::ConsumerId};
+use crate::cluster::ShardId;
+use hyper_delay_engine::{ledger::Subject, scheduler::ConsumerId};
 
 /// See the [module](self).
 #[derive(Debug, Default)]

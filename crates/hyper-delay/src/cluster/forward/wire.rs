@@ -8,8 +8,8 @@ use std::sync::Arc;
 use race_wheel::Tick;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    cluster::log::NodeName,
+use crate::cluster::log::NodeName;
+use hyper_delay_engine::{
     ledger::{Actor, Subject},
     scheduler::{Adopted, ConsumerId, Counted, Credit, Listed},
 };

@@ -5,8 +5,10 @@ use std::{fs, path::Path, sync::Arc};
 use super::{ImportError, Importing, Target, split};
 use crate::{
     cluster::{Charter, ShardId, replica::Replica, shard_of},
-    ledger::{Ledger, Op, Order, View},
     salvage,
+};
+use hyper_delay_engine::{
+    ledger::{Ledger, Op, Order, View},
     sizes::Sizes,
 };
 use hyper_delay_fjall::{Embedded, OpenOptions, replicas::NodeDirectory};

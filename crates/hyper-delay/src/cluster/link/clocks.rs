@@ -8,10 +8,8 @@ use std::{
 
 use tokio::time;
 
-use crate::{
-    clock::{Clock, Now},
-    cluster::{clock_check::ClockCheck, log::NodeName},
-};
+use crate::cluster::{clock_check::ClockCheck, log::NodeName};
+use hyper_delay_engine::clock::{Clock, Now};
 
 /// How often each side of a link asks for the time.
 pub(super) const PERIOD: Duration = Duration::from_secs(2);

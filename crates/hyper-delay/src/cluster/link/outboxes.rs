@@ -67,10 +67,8 @@ mod tests {
     use tokio::time;
 
     use super::*;
-    use crate::{
-        cluster::link::frame::{Frame, Frames, decode},
-        scheduler::Adopted,
-    };
+    use crate::cluster::link::frame::{Frame, Frames, decode};
+    use hyper_delay_engine::scheduler::Adopted;
 
     #[tokio::test]
     async fn a_message_with_many_copies_is_sent_in_parts() {

@@ -18,7 +18,8 @@ use super::{
     hello::{self, Side},
     outbox::{End, Outbox},
 };
-use crate::{clock::Now, cluster::ShardId};
+use crate::cluster::ShardId;
+use hyper_delay_engine::clock::Now;
 
 /// The number of questions in a row without an answer after which a link ends.
 const QUESTIONS: u32 = 4;

@@ -1,4 +1,4 @@
-use crate::ledger::DedupeWindow;
+use hyper_delay_engine::ledger::DedupeWindow;
 use hyper_delay_store::{
     Bytes, Space, StoreError,
     record::{self, Counts, key},

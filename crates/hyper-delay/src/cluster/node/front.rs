@@ -9,10 +9,9 @@ use crate::cluster::{
     shard::PeerId,
 };
 #[cfg(test)]
-use crate::{
-    cluster::{log::Fence, shard::Leadership},
-    scheduler::{ConsumerId, Message},
-};
+use crate::cluster::{log::Fence, shard::Leadership};
+#[cfg(test)]
+use hyper_delay_engine::scheduler::{ConsumerId, Message};
 use hyper_delay_fjall::Embedded;
 
 /// News of a shard of this node.

@@ -5,15 +5,13 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 
 use super::Terms;
-use crate::{
-    clock::Clock,
-    cluster::{
-        calls::Calls,
-        lease::{Lease, Term},
-        link::missing::MissingLinks,
-        log::{Announced, Answer, Beat, Log, Unanswered},
-    },
+use crate::cluster::{
+    calls::Calls,
+    lease::{Lease, Term},
+    link::missing::MissingLinks,
+    log::{Announced, Answer, Beat, Log, Unanswered},
 };
+use hyper_delay_engine::clock::Clock;
 
 /// How the lease of a node ends that ends itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

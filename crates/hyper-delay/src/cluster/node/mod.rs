@@ -49,9 +49,9 @@ use super::{
     log::{LeaseId, Log, Member},
     snapshot::{Giver, NotGiven},
 };
-use crate::{clock::Clock, metrics::Metrics, pulse::Pulses};
 use ends::{End, Running};
 use hyper_delay_config::Config;
+use hyper_delay_engine::{clock::Clock, metrics::Metrics, pulse::Pulses};
 use hyper_delay_fjall::replicas::WeakDirectory;
 use lease_task::Leaving;
 use worker::{Common, Mail, Worker};

@@ -12,18 +12,13 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{NodeConfig, NodeError, members, worker::Mail};
-use crate::{
-    clock::Clock,
-    cluster::{
-        ShardId,
-        replica::NotApplied,
-        shard::{Event, Setup, Shard},
-        snapshot::NotGiven,
-    },
-    metrics::InMemory,
-    scheduler::Settings,
-    sizes::Sizes,
+use crate::cluster::{
+    ShardId,
+    replica::NotApplied,
+    shard::{Event, Setup, Shard},
+    snapshot::NotGiven,
 };
+use hyper_delay_engine::{clock::Clock, metrics::InMemory, scheduler::Settings, sizes::Sizes};
 use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
 use hyper_delay_store::ReadStore;
 
@@ -95,7 +90,7 @@ impl ShardHandle {
 
     /// Passes something to the scheduler. It is dropped unless this node leads the shard then.
     #[cfg(test)]
-    pub(super) fn input(&self, input: crate::scheduler::Input) {
+    pub(super) fn input(&self, input: hyper_delay_engine::scheduler::Input) {
         self.event(Event::Input(input));
     }
 

@@ -17,15 +17,15 @@ use super::{
     fetching::{Fetching, remove_replaced},
     replies, shards,
 };
-use crate::{
+use crate::cluster::{
+    Charter, ShardId,
+    clock_check::Setting,
+    link::Endpoint,
+    log::Log,
+    shard::{Effects, Event, Fetch, Leadership, Shard},
+};
+use hyper_delay_engine::{
     clock::{Clock, Now},
-    cluster::{
-        Charter, ShardId,
-        clock_check::Setting,
-        link::Endpoint,
-        log::Log,
-        shard::{Effects, Event, Fetch, Leadership, Shard},
-    },
     metrics::InMemory,
     pulse::{Pulse, Pulses},
     scheduler::Next,

@@ -12,7 +12,6 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 use super::{Mail, News, front::OWN, memory};
 use crate::{
-    clock::{Clock, Now},
     cluster::{
         forward::{self, AskedId, Effects, Forwarder},
         link::{self, links::Links},
@@ -22,6 +21,9 @@ use crate::{
     },
     driver::Event,
     outbox::Outboxes,
+};
+use hyper_delay_engine::{
+    clock::{Clock, Now},
     pulse::Pulses,
     scheduler::{ConsumerId, Input, Next, Settings},
 };

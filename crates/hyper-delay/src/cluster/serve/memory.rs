@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::{cluster::node::ShardHandle, metrics::InMemory};
+use crate::cluster::node::ShardHandle;
+use hyper_delay_engine::metrics::InMemory;
 
 /// A thread of a shard that does not answer for this time is stuck.
 const PATIENCE: Duration = Duration::from_secs(4);

@@ -42,17 +42,15 @@ use super::{
     node::{Node, NodeConfig, NodeError, ShardHandle},
     setup, shard,
 };
-use crate::{
-    clock::Clock,
-    driver::Event,
-    http::ReadGauges,
-    metrics::{self, Gauges, InMemory, Limits, Metrics},
-    outbox::Outboxes,
-    pulse::Pulses,
-};
+use crate::{driver::Event, http::ReadGauges, outbox::Outboxes};
 use forwarding::{Forwarding, Waiting};
 use front::ToForwarder;
 use hyper_delay_config::{Cluster, Config};
+use hyper_delay_engine::{
+    clock::Clock,
+    metrics::{self, Gauges, InMemory, Limits, Metrics},
+    pulse::Pulses,
+};
 use hyper_delay_fjall::Embedded;
 
 /// A group of changes ends when its rows have this many bytes: an entry is one value of the log.

@@ -9,14 +9,14 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{Shard, lead::Leading};
-use crate::{
+use crate::cluster::{
+    calls::CallId,
+    entry::{Change, Encoded},
+    log::{Appended, Request},
+    replica::Wanted,
+};
+use hyper_delay_engine::{
     clock::Now,
-    cluster::{
-        calls::CallId,
-        entry::{Change, Encoded},
-        log::{Appended, Request},
-        replica::Wanted,
-    },
     committer::Group,
     metrics::Metrics,
     scheduler::{Committed, Input},

@@ -1,10 +1,8 @@
 //! Requests of serving nodes, as the scheduler takes them.
 
 use super::Shard;
-use crate::{
-    cluster::forward::wire::{Asked, Look, Looked, Number},
-    scheduler::{Ask, ConsumerId, Input, Operated, ReplyTo},
-};
+use crate::cluster::forward::wire::{Asked, Look, Looked, Number};
+use hyper_delay_engine::scheduler::{Ask, ConsumerId, Input, Operated, ReplyTo};
 use hyper_delay_protocol::{Code, Line, Refusal, Request};
 use hyper_delay_store::Store;
 

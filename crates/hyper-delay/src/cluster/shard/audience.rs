@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::{Shard, asked::reply_to, away::Away, peer::Peer};
-use crate::{
+use crate::cluster::{
+    forward::wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
+    lease::Term,
+    log::NodeName,
+};
+use hyper_delay_engine::{
     clock::Now,
-    cluster::{
-        forward::wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
-        lease::Term,
-        log::NodeName,
-    },
     ledger::Subject,
     scheduler::{Acked, ConsumerId, CopyOf, Input, Message, Nacked},
 };

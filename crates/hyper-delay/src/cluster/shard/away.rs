@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{cluster::log::NodeName, scheduler::GoneCopy};
+use crate::cluster::log::NodeName;
+use hyper_delay_engine::scheduler::GoneCopy;
 
 /// The copies that were in flight at a planned hand-over or when a link broke, by the node of their
 /// connections, until the node tells what it has.

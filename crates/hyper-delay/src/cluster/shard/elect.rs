@@ -5,15 +5,13 @@ use std::time::Duration;
 use race_wheel::Tick;
 
 use super::Shard;
-use crate::{
-    clock::{Now, nanos},
-    cluster::{
-        beats::Vigil,
-        calls::CallId,
-        lease::Term,
-        log::{Fence, Leader, Led, NodeName, Over, Request},
-    },
+use crate::cluster::{
+    beats::Vigil,
+    calls::CallId,
+    lease::Term,
+    log::{Fence, Leader, Led, NodeName, Over, Request},
 };
+use hyper_delay_engine::clock::{Now, nanos};
 use hyper_delay_store::Store;
 
 /// What this node knows of the leader, and its own attempts to be it.

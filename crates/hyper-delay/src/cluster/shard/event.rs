@@ -3,19 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{PeerId, fetch::Fetch};
-#[cfg(test)]
-use crate::scheduler::{ConsumerId, Input, Message};
-use crate::{
-    cluster::{
-        Charter, ShardId,
-        calls::CallId,
-        forward::wire::{ToLeader, ToServing},
-        log::{Answer, Fence, Leader, Member, NodeName, Request, Unanswered},
-        replica::{NotApplied, Persisting},
-    },
-    metrics::Metrics,
-    scheduler::Settings,
+use crate::cluster::{
+    Charter, ShardId,
+    calls::CallId,
+    forward::wire::{ToLeader, ToServing},
+    log::{Answer, Fence, Leader, Member, NodeName, Request, Unanswered},
+    replica::{NotApplied, Persisting},
 };
+#[cfg(test)]
+use hyper_delay_engine::scheduler::{ConsumerId, Input, Message};
+use hyper_delay_engine::{metrics::Metrics, scheduler::Settings};
 use hyper_delay_store::StoreError;
 
 /// What does not change while a node runs.

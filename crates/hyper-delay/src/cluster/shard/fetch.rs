@@ -10,16 +10,13 @@ use std::{io, sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{Shard, Stopped, after, keep::Keeping, trim::Trimming};
-use crate::{
-    clock::Now,
-    cluster::{
-        calls::CallId,
-        lease::Term,
-        log::{NodeName, Request, Tail},
-        replica::{NotApplied, Replica},
-    },
-    scheduler::Next,
+use crate::cluster::{
+    calls::CallId,
+    lease::Term,
+    log::{NodeName, Request, Tail},
+    replica::{NotApplied, Replica},
 };
+use hyper_delay_engine::{clock::Now, scheduler::Next};
 use hyper_delay_store::{Store, StoreError};
 
 /// A snapshot that a shard waits for.

@@ -8,15 +8,13 @@ use std::sync::Arc;
 use race_wheel::Tick;
 
 use super::{Shard, Stopped, after};
-use crate::{
-    clock::Now,
-    cluster::{
-        calls::CallId,
-        entry,
-        log::{Request, Tail},
-        replica::NotApplied,
-    },
+use crate::cluster::{
+    calls::CallId,
+    entry,
+    log::{Request, Tail},
+    replica::NotApplied,
 };
+use hyper_delay_engine::clock::Now;
 use hyper_delay_store::Store;
 
 /// The reads of the journal.

@@ -9,9 +9,9 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{Shard, append::Writing};
-use crate::{
+use crate::cluster::{entry::Change, first_seq, log::NodeName};
+use hyper_delay_engine::{
     clock::Now,
-    cluster::{entry::Change, first_seq, log::NodeName},
     scheduler::{GoneCopy, Input},
 };
 use hyper_delay_store::{

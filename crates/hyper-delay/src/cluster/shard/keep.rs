@@ -3,14 +3,12 @@
 use race_wheel::Tick;
 
 use super::{Shard, after};
-use crate::{
-    clock::Now,
-    cluster::{
-        calls::CallId,
-        lease::Term,
-        log::{NodeName, Request},
-    },
+use crate::cluster::{
+    calls::CallId,
+    lease::Term,
+    log::{NodeName, Request},
 };
+use hyper_delay_engine::clock::Now;
 use hyper_delay_store::Store;
 
 /// How far the disk of this node is. The journal may lose what all nodes have on their disks.

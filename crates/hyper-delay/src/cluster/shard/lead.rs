@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use race_wheel::Tick;
 
 use super::{Leadership, Shard, append::Writing};
-use crate::{
+use crate::cluster::{first_seq, log::Fence};
+use hyper_delay_engine::{
     clock::Now,
-    cluster::{first_seq, log::Fence},
     committer::Stage,
     forecast::Forecast,
     ledger::Ledger,

@@ -33,11 +33,6 @@ use super::{
     log::{Answer, Fence, Leader, NodeName, Request, Unanswered},
     replica::{NotApplied, Persisting, Replica},
 };
-use crate::{
-    clock::{Now, nanos},
-    metrics::{InMemory, ShardGauges},
-    scheduler::{Input, Next, Settings},
-};
 use audience::Audience;
 pub(crate) use audience::PeerId;
 use elect::Election;
@@ -47,6 +42,11 @@ use fetch::Fetching;
 use follow::Reading;
 #[cfg(test)]
 pub(crate) use hand_over::passed_on;
+use hyper_delay_engine::{
+    clock::{Now, nanos},
+    metrics::{InMemory, ShardGauges},
+    scheduler::{Input, Next, Settings},
+};
 use hyper_delay_store::Store;
 use keep::Keeping;
 use lead::Leading;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{cluster::log::NodeName, scheduler::ConsumerId};
+use crate::cluster::log::NodeName;
+use hyper_delay_engine::scheduler::ConsumerId;
 
 /// See the [module](self).
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What the simulation needs to plant faults in a shard.
 
 use super::{PeerId, Shard};
-use crate::{ledger::Ledger, scheduler::ConsumerId};
+use hyper_delay_engine::{ledger::Ledger, scheduler::ConsumerId};
 use hyper_delay_store::{Store, fake::Fake};
 
 /// The ledger with which a shard began to lead, and in which leadership.

@@ -7,7 +7,8 @@
 use race_wheel::Tick;
 
 use super::{Shard, after};
-use crate::{clock::Now, cluster::replica::Wanted};
+use crate::cluster::replica::Wanted;
+use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{Room, Store, StoreError};
 
 /// This node waits for room on its disk.

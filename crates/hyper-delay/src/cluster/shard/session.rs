@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use race_wheel::Tick;
 
 use super::{PeerId, Shard, audience::Audience, peer::Peer};
-use crate::{
+use crate::cluster::{
+    forward::wire::{Holds, ToServing},
+    lease::Term,
+    log::{Fence, NodeName},
+};
+use hyper_delay_engine::{
     clock::{Now, nanos},
-    cluster::{
-        forward::wire::{Holds, ToServing},
-        lease::Term,
-        log::{Fence, NodeName},
-    },
     scheduler::{Adopted, ConsumerId, GoneCopy, Input},
 };
 use hyper_delay_store::Store;

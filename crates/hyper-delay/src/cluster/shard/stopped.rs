@@ -1,10 +1,8 @@
 //! A shard that has stopped on this node.
 
 use super::{Event, Shard, Stopped};
-use crate::{
-    clock::Now,
-    cluster::{forward::wire::ToLeader, log::Answer},
-};
+use crate::cluster::{forward::wire::ToLeader, log::Answer};
+use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{Store, StoreError};
 
 impl<S: Store> Shard<S> {

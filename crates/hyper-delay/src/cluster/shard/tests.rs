@@ -11,18 +11,15 @@ use std::time::Duration;
 use race_wheel::Tick;
 
 use super::*;
-use crate::{
-    cluster::{
-        Charter, ShardId,
-        forward::wire::{Asked, ToLeader, ToServing, Told},
-        lease::{Lease, LeaseTimes},
-        log::{LeaseId, Member, fake::FakeLog},
-        replica::genesis,
-    },
-    ledger::Subject,
-    scheduler::ConsumerId,
+use crate::cluster::{
+    Charter, ShardId,
+    forward::wire::{Asked, ToLeader, ToServing, Told},
+    lease::{Lease, LeaseTimes},
+    log::{LeaseId, Member, fake::FakeLog},
+    replica::genesis,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{ledger::Subject, scheduler::ConsumerId};
 use hyper_delay_protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule};
 use hyper_delay_store::{StoreError, fake::Fake};
 

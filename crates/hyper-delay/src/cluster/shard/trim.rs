@@ -3,14 +3,12 @@
 use race_wheel::Tick;
 
 use super::Shard;
-use crate::{
-    clock::Now,
-    cluster::{
-        calls::CallId,
-        entry,
-        log::{NodeName, Request},
-    },
+use crate::cluster::{
+    calls::CallId,
+    entry,
+    log::{NodeName, Request},
 };
+use hyper_delay_engine::clock::Now;
 use hyper_delay_store::Store;
 
 /// What the leader knows of the beginning of the journal.

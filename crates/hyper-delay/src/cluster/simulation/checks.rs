@@ -12,11 +12,8 @@ use super::{
     operators::Stored,
     world::{MILLI, START},
 };
-use crate::{
-    cluster::{ShardId, entry, log::Fence, shard::passed_on},
-    ledger::Subject,
-    scheduler::ConsumerId,
-};
+use crate::cluster::{ShardId, entry, log::Fence, shard::passed_on};
+use hyper_delay_engine::{ledger::Subject, scheduler::ConsumerId};
 use hyper_delay_protocol::Reply;
 
 /// What the clients know of a task.

@@ -7,10 +7,8 @@ use super::{
     name::TaskName,
     world::{MILLI, START, World},
 };
-use crate::{
-    cluster::{ShardId, forward::Event, shard_of},
-    scheduler::{Ask, ConsumerId, Input},
-};
+use crate::cluster::{ShardId, forward::Event, shard_of};
+use hyper_delay_engine::scheduler::{Ask, ConsumerId, Input};
 use hyper_delay_protocol::{
     Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms, access::Grant,
 };

@@ -11,7 +11,7 @@ use super::{
     node::CREDIT,
     world::{MILLI, START, World},
 };
-use crate::scheduler::{ConsumerId, Message};
+use hyper_delay_engine::scheduler::{ConsumerId, Message};
 use hyper_delay_protocol::{Named, Reason, Reply, Request};
 
 /// What a consumer says of a delivery.

@@ -6,17 +6,15 @@ use super::{
     consumers,
     world::{MILLI, World},
 };
-use crate::{
-    cluster::{
-        ShardId,
-        calls::CallId,
-        forward,
-        log::{Answer, LeaseId, Request, Unanswered},
-        replica::Persisting,
-        shard::{Event, Fetch, PeerId},
-    },
-    scheduler::{ConsumerId, Message},
+use crate::cluster::{
+    ShardId,
+    calls::CallId,
+    forward,
+    log::{Answer, LeaseId, Request, Unanswered},
+    replica::Persisting,
+    shard::{Event, Fetch, PeerId},
 };
+use hyper_delay_engine::scheduler::{ConsumerId, Message};
 use hyper_delay_store::fake::Fake;
 
 /// A process, by its node and the number of its start.

@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::name::TaskName;
-use crate::{
-    cluster::entry::{self, Change},
-    scheduler::ConsumerId,
-};
+use crate::cluster::entry::{self, Change};
+use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_store::{
     Space,
     record::{self, Name, key},

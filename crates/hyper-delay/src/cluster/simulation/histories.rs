@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Faults, Planted, World, number};
-use crate::sizes::{Size, counts};
+use hyper_delay_engine::sizes::{Size, counts};
 
 /// Histories with all faults in an ordinary run of the tests.
 const SEEDS: u64 = 160;

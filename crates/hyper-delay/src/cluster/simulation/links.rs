@@ -5,18 +5,16 @@ use super::{
     events::{Happening, Life},
     world::{MILLI, World},
 };
-use crate::{
-    cluster::{
-        ShardId,
-        forward::{
-            Effects, Event,
-            wire::{ToServing, Told},
-        },
-        log::NodeName,
-        shard::{self, PeerId},
+use crate::cluster::{
+    ShardId,
+    forward::{
+        Effects, Event,
+        wire::{ToServing, Told},
     },
-    scheduler::{ConsumerId, CopyOf, Input, Message, Next},
+    log::NodeName,
+    shard::{self, PeerId},
 };
+use hyper_delay_engine::scheduler::{ConsumerId, CopyOf, Input, Message, Next};
 
 /// A message on a link is on its way for this long at the most.
 pub(super) const SLOWEST: u64 = 900 * MILLI;

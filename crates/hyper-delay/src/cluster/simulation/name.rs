@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::ledger::Subject;
+use hyper_delay_engine::ledger::Subject;
 use hyper_delay_store::record::key;
 
 /// The route and the id of a task.

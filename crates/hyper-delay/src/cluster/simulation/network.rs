@@ -5,15 +5,13 @@ use super::{
     node::LEASE,
     world::{MILLI, World},
 };
-use crate::{
-    clock::nanos,
-    cluster::{
-        ShardId,
-        calls::CallId,
-        log::{Answer, Appended, Fence, Request, Unanswered},
-        shard::Event,
-    },
+use crate::cluster::{
+    ShardId,
+    calls::CallId,
+    log::{Answer, Appended, Fence, Request, Unanswered},
+    shard::Event,
 };
+use hyper_delay_engine::clock::nanos;
 
 impl World {
     /// Returns how long something is on its way. `None`: it is lost.

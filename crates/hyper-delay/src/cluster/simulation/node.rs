@@ -7,20 +7,16 @@ use race_wheel::Tick;
 use super::{
     Planted, events::Happening, planted::note_applied, snapshots::Receiving, world::START,
 };
-use crate::{
-    clock::Now,
-    cluster::{
-        Charter, ShardId,
-        calls::Calls,
-        forward::{self, Forwarder},
-        lease::{Lease, LeaseTimes},
-        log::{Leader, LeaseId, Member, NodeName},
-        shard::{Setup, Shard},
-    },
-    scheduler::Settings,
-    sizes::Sizes,
+use crate::cluster::{
+    Charter, ShardId,
+    calls::Calls,
+    forward::{self, Forwarder},
+    lease::{Lease, LeaseTimes},
+    log::{Leader, LeaseId, Member, NodeName},
+    shard::{Setup, Shard},
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{clock::Now, scheduler::Settings, sizes::Sizes};
 use hyper_delay_store::{Durability, fake::Fake};
 
 /// How long the names of finished tasks are kept.

@@ -5,16 +5,14 @@ use super::{
     events::{Happening, Life, Part},
     world::{MILLI, World},
 };
-use crate::{
-    cluster::{
-        ShardId,
-        calls::CallId,
-        forward,
-        log::{Answer, Unanswered},
-        shard::{Effects, Event, Leadership},
-    },
-    scheduler::Next,
+use crate::cluster::{
+    ShardId,
+    calls::CallId,
+    forward,
+    log::{Answer, Unanswered},
+    shard::{Effects, Event, Leadership},
 };
+use hyper_delay_engine::scheduler::Next;
 use hyper_delay_store::fake::Fake;
 
 impl World {

@@ -4,20 +4,17 @@
 //! disks.
 
 use super::{events::Life, world::World};
-use crate::{
-    clock::Now,
-    cluster::{
-        ShardId,
-        forward::{
-            self,
-            wire::{Looked, ToLeader, ToServing, Told},
-        },
-        log::Request,
-        replica::Persisting,
-        shard::Event,
+use crate::cluster::{
+    ShardId,
+    forward::{
+        self,
+        wire::{Looked, ToLeader, ToServing, Told},
     },
-    scheduler::Input,
+    log::Request,
+    replica::Persisting,
+    shard::Event,
 };
+use hyper_delay_engine::{clock::Now, scheduler::Input};
 use hyper_delay_store::{
     Batch, Durability, ReadStore as _, Space, Store as _, StoreError, fake::Fake, record::key,
 };

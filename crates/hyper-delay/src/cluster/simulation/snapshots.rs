@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     backup::Stream,
-    clock::Now,
     cluster::{
         ShardId,
         link::Wanted,
@@ -17,6 +16,7 @@ use crate::{
         snapshot::fill,
     },
 };
+use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{
     Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake, record::key,
 };

@@ -13,15 +13,13 @@ use super::{
     reads::Reads,
     takeovers::Takeovers,
 };
-use crate::{
-    cluster::{
-        Charter, ShardId,
-        log::{NodeName, Request, fake::FakeLog},
-        replica::genesis,
-        shard::{Event, Kept, PeerId, Shard},
-    },
-    scheduler::ConsumerId,
+use crate::cluster::{
+    Charter, ShardId,
+    log::{NodeName, Request, fake::FakeLog},
+    replica::genesis,
+    shard::{Event, Kept, PeerId, Shard},
 };
+use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_store::{
     Space,
     record::{self, Name, Place, key},

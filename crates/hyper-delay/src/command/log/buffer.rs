@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::log_loss::{self, LineKind};
+use hyper_delay_engine::log_loss::{self, LineKind};
 
 /// The most bytes that wait.
 const MOST: usize = 1 << 20;

@@ -4,7 +4,7 @@ use std::{env, ffi::OsString};
 
 use tracing_subscriber::{EnvFilter, filter::Directive};
 
-use crate::scheduler::AUDIT;
+use hyper_delay_engine::scheduler::AUDIT;
 
 /// The default filter of the server. Two libraries of the store log only errors that they also
 /// return, and without the name of a file.

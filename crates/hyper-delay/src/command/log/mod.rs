@@ -17,8 +17,8 @@ use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
 use self::buffer::{Buffer, Line};
-use crate::{log_loss::LineKind, scheduler::AUDIT};
 use hyper_delay_config::LogFormat;
+use hyper_delay_engine::{log_loss::LineKind, scheduler::AUDIT};
 
 pub(super) use self::filter::SERVER;
 #[cfg(feature = "cluster")]

@@ -3,15 +3,13 @@ use std::sync::mpsc::{self, Receiver};
 use tokio::sync::{Semaphore, watch};
 
 use super::*;
-use crate::{
-    clock::Clock,
-    connection::{
-        Unfinished,
-        dead::{Letters, dead},
-        stats::stats,
-    },
+use crate::connection::{
+    Unfinished,
+    dead::{Letters, dead},
+    stats::stats,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::clock::Clock;
 use hyper_delay_protocol::Filter;
 use hyper_delay_store::{Snapshot, Space, Visit};
 

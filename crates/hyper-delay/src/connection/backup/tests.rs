@@ -3,8 +3,9 @@ use std::sync::mpsc;
 use tokio::sync::{Semaphore, watch};
 
 use super::*;
-use crate::{clock::Clock, connection::Unfinished};
+use crate::connection::Unfinished;
 use hyper_delay_config::Config;
+use hyper_delay_engine::clock::Clock;
 use hyper_delay_store::{Bytes, Snapshot, Space, Visit, fake::Fake};
 
 /// A store in which a block is damaged.

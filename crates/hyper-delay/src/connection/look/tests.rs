@@ -6,19 +6,21 @@ use tokio::sync::{Semaphore, watch};
 
 use super::*;
 use crate::{
-    clock::Clock,
     connection::{
         Shared, Unfinished,
         dead::{self, Letters},
         operations,
     },
     driver::Event,
-    ledger::{Ledger, Op, Order, Subject},
     outbox::Outbox,
+};
+use hyper_delay_config::Config;
+use hyper_delay_engine::{
+    clock::Clock,
+    ledger::{Ledger, Op, Order, Subject},
     scheduler::{Message, ReplyTo},
     sizes::Sizes,
 };
-use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter};
 use hyper_delay_store::{Durability, fake::Fake};
 

@@ -5,11 +5,9 @@ use std::{net::IpAddr, sync::mpsc};
 use tokio::sync::{Semaphore, watch};
 
 use super::*;
-use crate::{
-    clock::Clock,
-    connection::{MOST_BACKUPS, Unfinished},
-};
+use crate::connection::{MOST_BACKUPS, Unfinished};
 use hyper_delay_config::Config;
+use hyper_delay_engine::clock::Clock;
 use hyper_delay_protocol::{
     access::{Grant, Tokens},
     parse,

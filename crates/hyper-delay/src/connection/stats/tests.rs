@@ -1,5 +1,5 @@
 use super::*;
-use crate::{
+use hyper_delay_engine::{
     ledger::{Ledger, Op, Order},
     sizes::Sizes,
 };

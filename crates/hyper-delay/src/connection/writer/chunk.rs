@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use crate::{authority::Authority, scheduler::CopyOf};
+use hyper_delay_engine::{authority::Authority, scheduler::CopyOf};
 
 /// Lines, of which the first ones are written.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use serde_json::{Value, json};
 
 use super::super::state::Sees;
-use crate::ledger::View;
+use hyper_delay_engine::ledger::View;
 use hyper_delay_store::{ReadStore, StoreError};
 
 /// The routes in which an id is looked for. With each, two keys are read: its counts and the name.
@@ -91,8 +91,8 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        cluster::{ShardId, first_seq, merged::Merged, shard_of},
+    use crate::cluster::{ShardId, first_seq, merged::Merged, shard_of};
+    use hyper_delay_engine::{
         ledger::{Ledger, Op, Order},
         sizes::Sizes,
     };

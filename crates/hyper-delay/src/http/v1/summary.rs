@@ -24,7 +24,7 @@ use super::{
     query,
     search::Wanted,
 };
-use crate::metrics;
+use hyper_delay_engine::metrics;
 
 /// The longest id, and the longest route, in bytes.
 const LONGEST_NAME: usize = 128;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, ops::ControlFlow, sync::Arc};
 
 use super::stopped_store::{Directory, Tasks, assert_consistent};
-use crate::{ledger::Ledger, sizes::Sizes};
+use hyper_delay_engine::{ledger::Ledger, sizes::Sizes};
 use hyper_delay_fjall::{Embedded, OpenOptions};
 use hyper_delay_store::{
     ReadStore as _, Space,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::stopped_store::Directory;
-use crate::{
+use crate::salvage::repair;
+use hyper_delay_engine::{
     ledger::{Actor, Audited, Bulk, Ledger, Op, View},
-    salvage::repair,
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;

@@ -12,8 +12,10 @@ use tempfile::TempDir;
 
 use crate::{
     backup::{self, Stream},
-    ledger::{Ledger, Op, Order, Outcome, Subject},
     salvage::{export, repair, repair::Repaired, verify},
+};
+use hyper_delay_engine::{
+    ledger::{Ledger, Op, Order, Outcome, Subject},
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;

@@ -11,10 +11,9 @@ use testkit::{
 };
 
 use super::*;
-use crate::{
-    backup::Stream,
+use crate::{backup::Stream, salvage};
+use hyper_delay_engine::{
     ledger::{Op, Order, Outcome},
-    salvage,
     sizes::Sizes,
 };
 use hyper_delay_protocol::Compression;

@@ -13,8 +13,8 @@ use super::{
     wire::{Asked, Copy, Holds, Look, Looked, NotSent, ToLeader, ToServing, Told, Why},
     *,
 };
-use crate::{
-    cluster::log::Member,
+use crate::cluster::log::Member;
+use hyper_delay_engine::{
     ledger::Subject,
     scheduler::{Ask, CopyOf, CountsAsked, Credit, Listed, ReplyTo},
 };

@@ -3,10 +3,8 @@
 use tokio::io::AsyncWriteExt as _;
 
 use super::fixture::{ByHand, next, node, side, soon};
-use crate::{
-    clock::Clock,
-    cluster::link::frame::{self, Frame},
-};
+use crate::cluster::link::frame::{self, Frame};
+use hyper_delay_engine::clock::Clock;
 
 const HOUR: u64 = 3_600_000_000_000;
 

@@ -13,26 +13,24 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{
-    clock::Clock,
-    cluster::{
-        Charter, ShardId,
-        link::{
-            Endpoint, LinkSetup,
-            clocks::Clocks,
-            error::LinkError,
-            frame::Frames,
-            hello::{self, Life, Purpose, Side},
-            links::{Links, News},
-            listener::LinkListener,
-            peers::Peers,
-            tls::LinkTls,
-        },
-        log::{Leader, LeaseId, Member},
-        shard::Event,
-        snapshot::Giver,
+use crate::cluster::{
+    Charter, ShardId,
+    link::{
+        Endpoint, LinkSetup,
+        clocks::Clocks,
+        error::LinkError,
+        frame::Frames,
+        hello::{self, Life, Purpose, Side},
+        links::{Links, News},
+        listener::LinkListener,
+        peers::Peers,
+        tls::LinkTls,
     },
+    log::{Leader, LeaseId, Member},
+    shard::Event,
+    snapshot::Giver,
 };
+use hyper_delay_engine::clock::Clock;
 
 pub(super) const SHARDS: u16 = 3;
 pub(super) const CLUSTER: u128 = 0xc1;

@@ -3,8 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use super::side::{ROUTES, Side, Step, id, route};
-use crate::{
-    backup::{Stream, restore},
+use crate::backup::{Stream, restore};
+use hyper_delay_engine::{
     ledger::{Ledger, Op, Order, Outcome, View},
     sizes::Sizes,
 };

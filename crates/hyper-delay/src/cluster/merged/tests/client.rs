@@ -16,12 +16,14 @@ use tokio::{
 };
 
 use crate::{
-    clock::Clock,
     connection::{Asked, Guests, Shared, Unfinished},
     driver::Event,
-    scheduler::{Input, Message, ReplyTo},
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{
+    clock::Clock,
+    scheduler::{Input, Message, ReplyTo},
+};
 use hyper_delay_protocol::{Encoder, Reply, Version, parse};
 use hyper_delay_store::ReadStore;
 

@@ -1,5 +1,5 @@
 use super::side::Side;
-use crate::{
+use hyper_delay_engine::{
     ledger::Position,
     metrics::{InMemory, Limits, read},
 };

@@ -1,10 +1,8 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::side::{Side, Step, id, route};
-use crate::{
-    cluster::{ShardId, merged::Merged, shard_of},
-    ledger::View,
-};
+use crate::cluster::{ShardId, merged::Merged, shard_of};
+use hyper_delay_engine::ledger::View;
 use hyper_delay_store::{ReadStore as _, Space, fake::Fake};
 
 fn schedule() -> Step {

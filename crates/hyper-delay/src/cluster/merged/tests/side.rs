@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::{
-    cluster::{
-        Charter, ShardId, first_seq,
-        import::{Target, split},
-        merged::Merged,
-        shard_of,
-    },
+use crate::cluster::{
+    Charter, ShardId, first_seq,
+    import::{Target, split},
+    merged::Merged,
+    shard_of,
+};
+use hyper_delay_engine::{
     ledger::{
         Actor, Advance, Audited, Bulk, Ledger, Op, Order, Outcome, Subject, Sweep, SweepAct, View,
     },

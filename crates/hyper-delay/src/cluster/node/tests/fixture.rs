@@ -16,17 +16,14 @@ use super::{
     requests::{route, schedule, scheduled},
     running::{Ear, Running},
 };
-use crate::{
-    clock::Clock,
-    cluster::{
-        Charter, ShardId,
-        lease::LeaseTimes,
-        log::{Answer, Appended, Member, Request as ToLog, fake_async::SharedLog},
-        node::{Node, NodeConfig, NodeError, Told},
-    },
-    scheduler::ConsumerId,
+use crate::cluster::{
+    Charter, ShardId,
+    lease::LeaseTimes,
+    log::{Answer, Appended, Member, Request as ToLog, fake_async::SharedLog},
+    node::{Node, NodeConfig, NodeError, Told},
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{clock::Clock, scheduler::ConsumerId};
 use hyper_delay_store::{ReadStore as _, Space, record};
 
 pub(super) const SHARDS: usize = 3;

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use tokio::task::AbortHandle;
 
 use super::fixture;
-use crate::{
-    clock::Clock,
-    cluster::{
-        Charter,
-        link::{Endpoint, LinkSetup, clocks::Clocks, listener::LinkListener, peers::Peers},
-        log::Member,
-        node::Node,
-    },
+use crate::cluster::{
+    Charter,
+    link::{Endpoint, LinkSetup, clocks::Clocks, listener::LinkListener, peers::Peers},
+    log::Member,
+    node::Node,
 };
+use hyper_delay_engine::clock::Clock;
 
 /// The listener of a node, which serves nobody yet.
 pub(super) struct Bound {

@@ -14,18 +14,18 @@ use super::{
     fixture::{self, PRODUCER},
     requests,
 };
-use crate::{
-    clock::Clock,
-    cluster::{
-        Charter, ShardId,
-        lease::LeaseTimes,
-        log::fake_async::SharedLog,
-        node::{Node, NodeConfig, Told},
-        shard::Leadership,
-    },
-    scheduler::{Input, Message},
+use crate::cluster::{
+    Charter, ShardId,
+    lease::LeaseTimes,
+    log::fake_async::SharedLog,
+    node::{Node, NodeConfig, Told},
+    shard::Leadership,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::{
+    clock::Clock,
+    scheduler::{Input, Message},
+};
 use hyper_delay_protocol::Reply;
 
 const TASKS: usize = 1_000_000;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use super::fixture::PRODUCER;
-use crate::{
+use crate::cluster::node::Told;
+use hyper_delay_engine::{
     clock::Clock,
-    cluster::node::Told,
     scheduler::{Ask, Input, Message},
 };
 use hyper_delay_protocol::{Compression, Headers, Line, Reply, Request, Schedule};

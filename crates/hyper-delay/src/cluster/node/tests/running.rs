@@ -13,17 +13,15 @@ use super::{
     link::Link,
     requests::scheduled,
 };
-use crate::{
-    cluster::{
-        ShardId,
-        log::{Fence, Leader, fake_async::FakeConnection},
-        node::{Front, Node, Told},
-        replica::Applied,
-        shard::{Event, Leadership},
-        snapshot::NotGiven,
-    },
-    scheduler::Input,
+use crate::cluster::{
+    ShardId,
+    log::{Fence, Leader, fake_async::FakeConnection},
+    node::{Front, Node, Told},
+    replica::Applied,
+    shard::{Event, Leadership},
+    snapshot::NotGiven,
 };
+use hyper_delay_engine::scheduler::Input;
 use hyper_delay_fjall::Embedded;
 use hyper_delay_store::{ReadStore as _, Space, record};
 

@@ -1,10 +1,8 @@
 //! A node that follows.
 
 use super::{blind::leader, *};
-use crate::{
-    clock::Now,
-    cluster::log::{Answer, Tail},
-};
+use crate::cluster::log::{Answer, Tail};
+use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{Space, record::key};
 
 /// Another node, which follows what the first one has written.

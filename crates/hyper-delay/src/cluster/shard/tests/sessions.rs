@@ -1,7 +1,7 @@
 //! Links that break and come back.
 
 use super::*;
-use crate::scheduler::Adopted;
+use hyper_delay_engine::scheduler::Adopted;
 
 /// A leader that has sent two copies, of the rounds with the number 1, to a connection.
 fn two_copies() -> (World, Vec<Subject>) {

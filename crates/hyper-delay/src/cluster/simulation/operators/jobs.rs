@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{asked::Asked, shard::Task};
-use crate::{cluster::simulation::name::TaskName, sizes::Sizes};
+use crate::cluster::simulation::name::TaskName;
+use hyper_delay_engine::sizes::Sizes;
 use hyper_delay_protocol::{JobRow, Reply};
 use hyper_delay_store::record::{Act, Job, Place, Progress};
 

@@ -21,8 +21,8 @@ use super::{
     events::{Happening, Life},
     world::{MILLI, World},
 };
-use crate::{
-    cluster::{ShardId, forward::Event, shard_of},
+use crate::cluster::{ShardId, forward::Event, shard_of};
+use hyper_delay_engine::{
     ledger::Actor,
     scheduler::{ConsumerId, Input, Message, Operated, ReplyTo},
 };

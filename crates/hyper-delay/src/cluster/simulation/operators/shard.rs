@@ -10,7 +10,8 @@ use super::{
     jobs::{Jobs, SKEW},
     pending::{Pending, Sent},
 };
-use crate::{cluster::simulation::name::TaskName, sizes::Sizes};
+use crate::cluster::simulation::name::TaskName;
+use hyper_delay_engine::sizes::Sizes;
 use hyper_delay_protocol::{Code, Refusal};
 use hyper_delay_store::record::Place;
 

@@ -10,16 +10,13 @@ use super::{
     pending::Sent,
     shard::{Entry, Shard, Task},
 };
-use crate::{
-    cluster::{
-        ShardId,
-        entry::{Change, Header},
-        shard_of, shard_of_seq,
-        simulation::{checks::Known, name::TaskName},
-    },
-    ledger::Subject,
-    sizes::Sizes,
+use crate::cluster::{
+    ShardId,
+    entry::{Change, Header},
+    shard_of, shard_of_seq,
+    simulation::{checks::Known, name::TaskName},
 };
+use hyper_delay_engine::{ledger::Subject, sizes::Sizes};
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::{
     Bytes, Space,

@@ -11,18 +11,16 @@ use std::{
 use tempfile::TempDir;
 
 use super::process::Processes;
-use crate::{
-    clock::Clock,
-    cluster::{
-        Charter, ShardId,
-        admin::Admin,
-        lease::LeaseTimes,
-        log::{Answer, Log as _, Member, Request, etcd::Etcd, facts::until},
-        node::{Node, NodeConfig, Told},
-        shard::Leadership,
-    },
+use crate::cluster::{
+    Charter, ShardId,
+    admin::Admin,
+    lease::LeaseTimes,
+    log::{Answer, Log as _, Member, Request, etcd::Etcd, facts::until},
+    node::{Node, NodeConfig, Told},
+    shard::Leadership,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::clock::Clock;
 
 const PATIENCE: Duration = testkit::PATIENCE;
 

@@ -1,0 +1,245 @@
+use std::sync::Arc;
+
+use super::{Advance, Audited, Bulk, Sweep};
+use hyper_delay_protocol::{Compression, Delivery, Headers, Schedule, Terms, access::Grant};
+use hyper_delay_store::record::Task;
+
+/// An operation on a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Creates a task or a new revision of one.
+    Schedule(Order),
+    /// Removes a task that is done and keeps its name in the deduplication window.
+    Finish(Subject),
+    /// Makes a task due at `at`, after a failed round.
+    Retry {
+        /// The revision.
+        subject: Subject,
+        /// The next due time in Unix milliseconds.
+        at: u64,
+        /// Number of rounds so far.
+        attempt: u32,
+        /// Number of failed rounds so far.
+        failures: u32,
+    },
+    /// Parks a due task that no consumer can take.
+    Park(Subject),
+    /// Makes a task a dead letter: its last round failed, or its content cannot be read.
+    Bury {
+        /// The revision.
+        subject: Subject,
+        /// The time of death in Unix milliseconds.
+        at: u64,
+        /// Number of rounds so far.
+        attempt: u32,
+        /// Number of failed rounds so far.
+        failures: u32,
+        /// Why the content cannot be read, or the reason of the nack that ended the last round.
+        reason: Option<Arc<str>>,
+    },
+    /// Removes a task whose time has passed, in any state.
+    Expire {
+        /// The revision.
+        subject: Subject,
+        /// When it expired, in Unix milliseconds.
+        at: u64,
+    },
+    /// Raises the stored number of rounds of a task to `attempt` if it is lower.
+    Count {
+        /// The revision.
+        subject: Subject,
+        /// Number of rounds so far.
+        attempt: u32,
+    },
+    /// Removes a task in any state and revision.
+    Cancel {
+        /// The route of the task.
+        route: Arc<str>,
+        /// The id of the task.
+        id: Arc<str>,
+    },
+    /// Makes a dead letter due at `at`.
+    Kick {
+        /// The route of the task.
+        route: Arc<str>,
+        /// The id of the task.
+        id: Arc<str>,
+        /// The due time in Unix milliseconds.
+        at: u64,
+    },
+    /// Removes a dead letter.
+    Delete {
+        /// The route of the task.
+        route: Arc<str>,
+        /// The id of the task.
+        id: Arc<str>,
+    },
+    /// Pauses a route: none of its tasks are delivered.
+    Pause(Arc<str>),
+    /// Resumes a paused route.
+    Resume(Arc<str>),
+    /// Begins a bulk operation.
+    Begin(Box<Bulk>),
+    /// Changes one of many tasks.
+    Sweep(Sweep),
+    /// Notes how far a bulk operation has come.
+    Advance(Box<Advance>),
+    /// An operation of an operator.
+    Audited(Box<Audited>),
+    /// Raises the low-water mark to this time in Unix milliseconds. After the operations before
+    /// this one, no task may be waiting for an earlier time.
+    AdvanceLowWater(u64),
+}
+
+/// A revision of a task.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Subject {
+    /// The route of the task.
+    pub route: Arc<str>,
+    /// The id of the task.
+    pub id: Arc<str>,
+    /// The sequence number of the revision.
+    pub seq: u64,
+    /// The round that led to the operation. The stored number of rounds can be lower.
+    pub attempt: u32,
+}
+
+/// A task to schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The route of the task.
+    pub route: Arc<str>,
+    /// The id of the task.
+    pub id: Arc<str>,
+    /// Whether the client chose the id. An id that the server made is unique and not looked up.
+    pub named: bool,
+    /// The due time in Unix milliseconds: `fire_at`, or the current time if that is later.
+    pub at: u64,
+    /// The scheduled time in Unix milliseconds.
+    pub fire_at: u64,
+    /// The label of the payload.
+    pub compression: Compression,
+    /// The payload, which the server does not interpret.
+    pub payload: Box<[u8]>,
+    /// Whether to replace a task that has the same name and other content.
+    pub replace: bool,
+    /// What its deliveries carry beside the payload.
+    pub headers: Headers,
+    /// What applies to the task instead of the settings.
+    pub terms: Option<Box<Terms>>,
+}
+
+/// The most pending tasks that a route may have. `None`: no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PendingLimits {
+    /// Their number.
+    pub tasks: Option<u64>,
+    /// Bytes of their payloads.
+    pub bytes: Option<u64>,
+    /// The token whose quotas apply to the sums over its routes.
+    pub token: Option<Arc<Grant>>,
+}
+
+impl Order {
+    /// Returns the order of a schedule that arrives at `now`, in Unix milliseconds. `route` and
+    /// `id` are those of the schedule, or what stands for them.
+    #[must_use]
+    pub fn of(schedule: Schedule, (route, id): (Arc<str>, Arc<str>), now: u64) -> Self {
+        Self {
+            route,
+            id,
+            named: schedule.id.is_some(),
+            at: schedule.fire_at.max(now),
+            fire_at: schedule.fire_at,
+            compression: schedule.compression,
+            payload: schedule.payload,
+            replace: schedule.replace,
+            headers: schedule.headers,
+            terms: schedule.terms,
+        }
+    }
+
+    /// Returns the longest of its deliveries.
+    #[must_use]
+    pub fn longest_delivery(&self) -> Delivery<'_> {
+        Delivery {
+            id: &self.id,
+            route: &self.route,
+            fire_at: self.fire_at,
+            compression: self.compression,
+            payload: &self.payload,
+            attempt: u32::MAX,
+            headers: self.headers.text(),
+        }
+    }
+
+    /// Returns the content of the revision that the order makes.
+    pub(super) fn content(&self) -> Task<'_> {
+        Task {
+            fire_at: self.fire_at,
+            compression: self.compression,
+            payload: &self.payload,
+            terms: self.terms.clone(),
+            headers: self.headers.text(),
+        }
+    }
+
+    /// Returns about how many bytes its content and its terms take, without its names.
+    #[must_use]
+    pub fn content_bytes(&self) -> usize {
+        /// The terms in the content, the name and the entry, and the row of the index of expiry.
+        const TERMS: usize = 256;
+        let terms = if self.terms.is_some() { TERMS } else { 0 };
+        self.payload.len() + self.headers.text().len() + terms
+    }
+}
+
+/// The effect of an operation once its batch is committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// A new revision is stored.
+    Scheduled {
+        /// Its sequence number.
+        seq: u64,
+        /// Number of rounds of the revisions before it.
+        attempt: u32,
+        /// The sequence number of the revision that it replaced.
+        replaced: Option<u64>,
+    },
+    /// A task with this name and content is stored or was finished recently. Nothing has changed.
+    Same,
+    /// The name belongs to a task with other content. Nothing has changed.
+    Taken,
+    /// The disk has no room for a new task. Nothing has changed.
+    DiskFull,
+    /// The route has as many pending tasks as it may. Nothing has changed.
+    OverQuota,
+    /// The payloads of the pending tasks of the route would be longer than they may. Nothing has
+    /// changed.
+    OverBytes,
+    /// The routes of the token have this many pending tasks, as many as they may. Nothing has
+    /// changed.
+    OverTokenQuota(u64),
+    /// The payloads of the pending tasks on the routes of the token would have more bytes than
+    /// this. Nothing has changed.
+    OverTokenBytes(u64),
+    /// Whether the operation was applied: false if the revision is not the current one.
+    Moved(bool),
+    /// The sequence number of the removed revision, if the task existed.
+    Cancelled(Option<u64>),
+    /// The task, if it was a dead letter.
+    Kicked(Option<Kicked>),
+    /// The number of the bulk operation.
+    Began(u64),
+}
+
+/// A dead letter that is due again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kicked {
+    /// Its sequence number.
+    pub seq: u64,
+    /// Number of its rounds so far.
+    pub attempt: u32,
+    /// What applies to the task instead of the settings.
+    pub terms: Option<Box<Terms>>,
+}

@@ -1,0 +1,177 @@
+use std::sync::Arc;
+
+use super::{
+    Order, Subject,
+    held::Held,
+    low_water::LowWater,
+    tally::{Pending, Tally},
+    writes::Writes,
+};
+use crate::sizes::Sizes;
+use hyper_delay_protocol::access::Grant;
+use hyper_delay_store::{
+    Bytes, Space, Store, StoreError,
+    record::{self, Entry, Expiring, Name, Place, Task, key},
+};
+
+/// The rows of the tasks: the name, the entry, the content and the expiry of each. The low-water
+/// mark and the counts follow every change.
+#[derive(Debug)]
+pub(super) struct TaskRows<S> {
+    pub(super) writes: Writes<S>,
+    low_water: LowWater,
+    tally: Tally,
+    held: Held,
+}
+
+impl<S: Store> TaskRows<S> {
+    pub(super) fn open(store: Arc<S>, sizes: Sizes) -> Result<Self, StoreError> {
+        Ok(Self {
+            low_water: LowWater::open(&*store)?,
+            tally: Tally::default(),
+            held: Held::new(sizes),
+            writes: Writes::new(store, sizes),
+        })
+    }
+
+    pub(super) const fn sizes(&self) -> Sizes {
+        self.held.sizes()
+    }
+
+    /// Returns the low-water mark in Unix milliseconds: no task waits for an earlier time.
+    pub(super) const fn low_water(&self) -> u64 {
+        self.low_water.at()
+    }
+
+    /// Raises the low-water mark. No task may be waiting for a time before `at`.
+    pub(super) fn raise_low_water(&mut self, at: u64) {
+        self.low_water.raise(at, &mut self.writes);
+    }
+
+    /// Returns the number of tasks in the store, without the changes of the batch in hand.
+    pub(super) fn total(&self) -> Result<u64, StoreError> {
+        Ok(Tally::total(&self.writes)?.total())
+    }
+
+    /// Returns the pending tasks of a route.
+    pub(super) fn pending(&self, route: &str) -> Result<Pending, StoreError> {
+        self.tally.pending(&self.writes, route)
+    }
+
+    /// Returns the pending tasks on the routes of a token.
+    pub(super) fn pending_of(&mut self, grant: &Grant) -> Result<Pending, StoreError> {
+        let (tally, writes) = (&self.tally, &self.writes);
+        let count = || tally.pending_of(writes, &grant.routes);
+        self.held.of(grant, count)
+    }
+
+    /// Adds the changed counts to the batch.
+    pub(super) fn write_counts(&mut self) -> Result<(), StoreError> {
+        self.tally.write(&mut self.writes)
+    }
+
+    /// Returns the state of a task.
+    pub(super) fn name(&self, key: &[u8]) -> Result<Option<Name>, StoreError> {
+        let value = self.writes.get(Space::Names, key)?;
+        value.map(|value| record::decode(&value)).transpose()
+    }
+
+    /// Returns the key and the state of a task, if `subject` is its current revision.
+    pub(super) fn current(&self, subject: &Subject) -> Result<Option<(Bytes, Name)>, StoreError> {
+        let key = key::name(&subject.route, &subject.id);
+        let name = self.name(&key)?;
+        Ok(name
+            .filter(|name| name.seq == subject.seq)
+            .map(|name| (key, name)))
+    }
+
+    /// Writes all rows of a new revision. The rows of the one before must be removed.
+    pub(super) fn create(&mut self, order: &Order, content: &Task<'_>, key: Bytes, name: &Name) {
+        if let Some(key) = name.expiry_key() {
+            let expiring = Expiring {
+                route: &order.route,
+                id: &order.id,
+            };
+            let value = record::encode(&expiring);
+            self.writes.put(Space::Meta, key, value);
+        }
+        self.writes.count_schedule();
+        let hint = order.payload.len() + order.headers.text().len();
+        let content = record::encode_with_hint(content, hint);
+        self.writes.put(Space::Tasks, key::task(name.seq), content);
+        self.put(&order.route, &order.id, key, name);
+    }
+
+    /// Rewrites the entry of a dead letter with the reason for its death.
+    pub(super) fn set_reason(
+        &mut self,
+        subject: &Subject,
+        at: u64,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let Some((_, name)) = self.current(subject)? else {
+            return Ok(());
+        };
+        let entry = Entry::of(&subject.route, &subject.id, &name);
+        let key = key::route_time(&subject.route, at, subject.seq);
+        let value = record::encode_dead(&entry, reason);
+        self.writes.put(Space::Dead, key, value);
+        Ok(())
+    }
+
+    /// Removes all rows of a task.
+    pub(super) fn remove(&mut self, route: &str, key: Bytes, name: &Name) {
+        self.remove_revision(route, name);
+        self.writes.remove(Space::Names, key);
+    }
+
+    /// Removes the rows of a revision; that of the name remains for the next one.
+    pub(super) fn remove_revision(&mut self, route: &str, name: &Name) {
+        self.remove_entry(route, name);
+        if let Some(key) = name.expiry_key() {
+            self.writes.remove(Space::Meta, key);
+        }
+        self.writes.count_removal();
+        self.writes.remove(Space::Tasks, key::task(name.seq));
+    }
+
+    /// Removes a row of the index of expiry.
+    pub(super) fn remove_expiry(&mut self, at: u64, seq: u64) {
+        self.writes.remove(Space::Meta, key::expiry(at, seq));
+    }
+
+    /// Writes the state of a task and its entry.
+    pub(super) fn put(&mut self, route: &str, id: &str, key: Bytes, name: &Name) {
+        let (space, place) = entry_key(route, name);
+        if let Place::Waiting(at) = name.place {
+            self.low_water.lower(at, &mut self.writes);
+            self.writes.note_due(at, name.seq, true);
+        }
+        let entry = Entry::of(route, id, name);
+        self.writes.put(space, place, record::encode(&entry));
+        self.writes.put(Space::Names, key, record::encode(name));
+        self.tally.add(route, name);
+        self.held.add(route, name);
+    }
+
+    /// Removes the entry of a task.
+    pub(super) fn remove_entry(&mut self, route: &str, name: &Name) {
+        let (space, place) = entry_key(route, name);
+        self.writes.remove(space, place);
+        if let Place::Waiting(at) = name.place {
+            self.writes.note_due(at, name.seq, false);
+        }
+        self.tally.remove(route, name);
+        self.held.remove(route, name);
+    }
+}
+
+/// Returns the space and the key of a task's entry.
+#[must_use]
+pub fn entry_key(route: &str, name: &Name) -> (Space, Bytes) {
+    match name.place {
+        Place::Waiting(at) => (Space::Waiting, key::time(at, name.seq).into()),
+        Place::Parked(at) => (Space::Parked, key::route_time(route, at, name.seq)),
+        Place::Dead(at) => (Space::Dead, key::route_time(route, at, name.seq)),
+    }
+}

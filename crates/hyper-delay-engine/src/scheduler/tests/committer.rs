@@ -1,0 +1,71 @@
+use std::{collections::VecDeque, mem, sync::Arc};
+
+use crate::scheduler::{Committed, Job, Running, Standing, Token};
+use crate::{
+    ledger::{Ledger, Op, Outcome},
+    sizes::Sizes,
+};
+use hyper_delay_store::{Durability, fake::Fake};
+
+/// A committer whose steps are taken by hand.
+pub(super) struct Committer {
+    ledger: Ledger<Fake>,
+    /// Submitted, and not written yet.
+    pub(super) jobs: Vec<Job>,
+    /// On disk, and not reported to the scheduler yet.
+    pub(super) told: Vec<Committed>,
+    /// The revisions that a cancel or a confirmed ack removed, in the order of the replies to come.
+    pub(super) cancelled: VecDeque<u64>,
+    pub(super) finished: VecDeque<u64>,
+}
+
+impl Committer {
+    pub(super) fn open(store: Arc<Fake>) -> Self {
+        Self {
+            ledger: Ledger::open(store, 300_000, Sizes::SMALL).unwrap(),
+            jobs: Vec::new(),
+            told: Vec::new(),
+            cancelled: VecDeque::new(),
+            finished: VecDeque::new(),
+        }
+    }
+
+    /// Returns what the scheduler of an opened store needs to know.
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            paused: self.ledger.paused().cloned().collect(),
+            jobs: self
+                .ledger
+                .running_jobs()
+                .map(|(id, job)| Running::stored(id, job))
+                .collect(),
+        }
+    }
+
+    pub(super) fn low_water(&self) -> u64 {
+        self.ledger.low_water()
+    }
+
+    /// Returns whether everything that was submitted is written and reported.
+    pub(super) fn is_idle(&self) -> bool {
+        self.jobs.is_empty() && self.told.is_empty()
+    }
+
+    /// Writes what was submitted. `now` is in Unix milliseconds.
+    pub(super) fn commit(&mut self, now: u64) {
+        for Job { op, token, .. } in mem::take(&mut self.jobs) {
+            let outcome = self.ledger.apply(&op, now).unwrap();
+            match (&op, &token, &outcome) {
+                (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
+                    self.cancelled.push_back(*seq);
+                }
+                (Op::Finish(subject), Token::Reply(_), Outcome::Moved(true)) => {
+                    self.finished.push_back(subject.seq);
+                }
+                _ => {}
+            }
+            self.told.push(Committed { op, token, outcome });
+        }
+        self.ledger.commit(Durability::Synced, now).unwrap();
+    }
+}

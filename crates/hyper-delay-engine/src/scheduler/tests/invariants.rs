@@ -1,0 +1,234 @@
+//! What is true of the scheduler and the disk after every step.
+
+use std::collections::BTreeSet;
+
+use super::World;
+use crate::ledger::{Op, Outcome, Position};
+use crate::scheduler::{
+    Job, Scheduler,
+    quotas::Rate,
+    task::{Due, State},
+};
+use hyper_delay_store::{
+    Space,
+    fake::Fake,
+    record::{self, Name, Place},
+};
+
+/// Checks the promise: every task on disk is waiting, parked, dead, or in flight with a live copy
+/// and a timer of its own.
+pub(super) fn check(world: &World) {
+    let scheduler = &world.scheduler;
+    let unreported = unreported(world);
+    let mut on_disk = BTreeSet::new();
+    for (key, value) in world.store.all(Space::Names) {
+        let name: Name = record::decode(&value).unwrap();
+        let route_length = usize::from(key[0]);
+        let route = std::str::from_utf8(&key[1..=route_length]).unwrap();
+        on_disk.insert(name.seq);
+        if scheduler.tasks.contains(name.seq) || unreported.contains(&name.seq) {
+            continue;
+        }
+        match name.place {
+            Place::Waiting(at) => {
+                let position = Position { at, seq: name.seq };
+                assert!(will_be_read(scheduler, position), "{name:?} is stuck");
+            }
+            Place::Parked(at) => {
+                let position = Position { at, seq: name.seq };
+                let backlog = scheduler.routes.get(route).map(|route| route.backlog());
+                let is_in_backlog =
+                    backlog.is_none_or(|from| from.is_some_and(|from| from <= position));
+                assert!(is_in_backlog, "{name:?} is stuck");
+            }
+            Place::Dead(_) => {}
+        }
+    }
+    check_states(world, &on_disk);
+    world.check_credit();
+    world.check_waiting();
+}
+
+/// Checks what is true while the scheduler waits for an event: a route with a consumer that has room
+/// has read what is parked, unless its queue or the memory is full.
+pub(super) fn check_at_rest(scheduler: &Scheduler<Fake>) {
+    let settings = &scheduler.settings;
+    let in_memory = scheduler.tasks.len();
+    for (name, route) in scheduler.routes.iter() {
+        let mut consumers = route.consumers().iter();
+        let has_room = consumers.any(|consumer| {
+            let consumer = scheduler.consumers.get(*consumer);
+            consumer.is_some_and(|consumer| consumer.has_room())
+        });
+        let limit = route.settings().deliveries_per_second;
+        let must_wait = limit.is_some_and(|limit| {
+            let rate = Rate::Deliveries(name.clone());
+            let now = scheduler.now.monotonic;
+            scheduler.quotas.wait(&rate, limit, now) > 0
+        });
+        if !has_room || must_wait || scheduler.is_paused(name) || scheduler.remote.is_holding {
+            continue;
+        }
+        let (queued, backlog) = (route.queued(), route.backlog());
+        let is_read = backlog.is_none() || queued > settings.ready / 2;
+        let is_full = in_memory >= 2 * settings.window_tasks;
+        assert!(
+            is_read || is_full && queued > 0,
+            "{name} has a consumer with room, {queued} tasks in its queue and others from \
+             {backlog:?} on that are not read; {in_memory} tasks are in memory"
+        );
+    }
+}
+
+fn will_be_read(scheduler: &Scheduler<Fake>, position: Position) -> bool {
+    let overdue = scheduler.horizon.overdue();
+    let is_overdue = overdue.is_some_and(|range| range.from <= position && position < range.to);
+    is_overdue || scheduler.horizon.has_more() && !scheduler.horizon.has_read(position)
+}
+
+/// Each task in memory has what its state says, and nothing else has a timer.
+fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
+    let scheduler = &world.scheduler;
+    let under_way = under_way(world);
+    let (mut waiting, mut resting, mut in_flight) = (0, 0, 0);
+    for (seq, task, state) in scheduler.tasks.iter() {
+        let most = world.outcomes.most_failures(seq);
+        assert!(task.failures <= most, "{task:?} has failed {most} times");
+        match state {
+            State::Due => panic!("{task:?} is neither queued nor parked"),
+            State::Waiting { timer, due } => {
+                waiting += 1;
+                resting += usize::from(*due == Due::Rest);
+                assert!(
+                    scheduler.timers.get(*timer).is_some(),
+                    "{task:?} has no timer"
+                );
+                assert!(*due != Due::Wall || !task.is_parked);
+            }
+            State::Ready => {
+                assert!(!scheduler.is_paused(&task.route), "{task:?} is paused");
+                let route = scheduler
+                    .routes
+                    .get(&task.route)
+                    .expect("a route with consumers");
+                let position = task.position(seq);
+                assert_eq!(route.first_ready(position), Some(position), "{task:?}");
+            }
+            State::InFlight(round) => {
+                in_flight += 1;
+                assert!(round.has_timer(&scheduler.timers), "{task:?} has no timer");
+                let copies = round.holders().count() + round.missing() as usize;
+                assert!(copies > 0, "{task:?} has no live copy");
+                // A copy of a revision that is gone from the disk may not have been sent; the
+                // scheduler will be told that it is gone.
+                for holder in round.holders().filter(|_| on_disk.contains(&seq)) {
+                    let consumer = scheduler.consumers.get(holder).expect("an open connection");
+                    let mut copies = consumer.in_flight();
+                    let has_copy = copies.any(|(id, copy)| *id == task.id && copy.seq == seq);
+                    assert!(has_copy, "{holder} has no copy of {task:?}");
+                    let attempt = task.attempt;
+                    let is_queued = world.sockets.has(holder, seq, attempt);
+                    let mut written = world.deliveries.iter();
+                    let is_written = written
+                        .any(|it| (it.consumer, it.seq, it.attempt) == (holder, seq, attempt));
+                    let mut adopted = world.nodes.adopted.iter();
+                    let is_adopted = adopted.any(|it| (it.0, it.1) == (holder, seq));
+                    assert!(
+                        is_queued || is_written || is_adopted,
+                        "{holder} will not be sent its copy of {task:?}"
+                    );
+                }
+            }
+            State::Committing(change) => {
+                assert!(
+                    under_way.contains(&seq),
+                    "{change:?} of {task:?} is not under way"
+                );
+            }
+        }
+    }
+    assert_eq!(waiting, scheduler.tasks.waiting());
+    assert_eq!(resting, scheduler.tasks.resting());
+    assert!(
+        resting <= scheduler.settings.most_resting(),
+        "{resting} tasks rest"
+    );
+    assert_eq!(in_flight, scheduler.tasks.in_flight());
+    check_copies(scheduler);
+    for (name, route) in scheduler.routes.iter() {
+        assert!(route.len() > 0, "{name} has no consumer");
+        for consumer in route.consumers() {
+            let consumer = scheduler
+                .consumers
+                .get(*consumer)
+                .expect("an open connection");
+            assert!(consumer.has_route(name));
+        }
+    }
+    assert!(
+        !scheduler.routes.has_departed(),
+        "few routes are left at once"
+    );
+    let registrations: usize = scheduler.routes.iter().map(|(_, route)| route.len()).sum();
+    assert_eq!(scheduler.routes.registrations(), registrations);
+}
+
+/// Each copy that takes credit or an id of its consumer ends with a round, or by a timer of its
+/// own.
+fn check_copies(scheduler: &Scheduler<Fake>) {
+    for (consumer, id, copy) in scheduler.consumers.unanswered() {
+        let round = scheduler.tasks.round(copy.seq);
+        let ends_with_round = round.is_some_and(|round| {
+            round.has_timer(&scheduler.timers) && round.holders().any(|holder| holder == consumer)
+        });
+        let ends_alone = copy
+            .end
+            .is_some_and(|end| scheduler.timers.get(end).is_some());
+        assert!(
+            ends_with_round || ends_alone,
+            "no timer ends the copy of {id:?} with {consumer}: {copy:?}"
+        );
+    }
+}
+
+/// The revisions with a change that is not on disk, or not reported.
+fn under_way(world: &World) -> BTreeSet<u64> {
+    let submitted = world.committer.jobs.iter().map(|Job { op, .. }| op);
+    let on_disk = world.committer.told.iter().map(|committed| &committed.op);
+    submitted.chain(on_disk).filter_map(seq_of).collect()
+}
+
+/// The revisions of which something is on disk that the scheduler was not told.
+fn unreported(world: &World) -> BTreeSet<u64> {
+    let told = world
+        .committer
+        .told
+        .iter()
+        .filter_map(|committed| match &committed.outcome {
+            Outcome::Scheduled { seq, .. } => Some(*seq),
+            Outcome::Kicked(kicked) => kicked.as_ref().map(|kicked| kicked.seq),
+            _ => seq_of(&committed.op),
+        });
+    told.collect()
+}
+
+fn seq_of(op: &Op) -> Option<u64> {
+    match op {
+        Op::Finish(subject) | Op::Park(subject) => Some(subject.seq),
+        Op::Expire { subject, .. } => Some(subject.seq),
+        Op::Retry { subject, .. } | Op::Bury { subject, .. } | Op::Count { subject, .. } => {
+            Some(subject.seq)
+        }
+        Op::Audited(audited) => seq_of(&audited.op),
+        Op::Sweep(sweep) => Some(sweep.seq),
+        Op::Schedule(_)
+        | Op::Cancel { .. }
+        | Op::Kick { .. }
+        | Op::Delete { .. }
+        | Op::Pause(_)
+        | Op::Resume(_)
+        | Op::Begin(_)
+        | Op::Advance(_)
+        | Op::AdvanceLowWater(_) => None,
+    }
+}

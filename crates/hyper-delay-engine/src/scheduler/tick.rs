@@ -1,0 +1,131 @@
+use std::{mem, time::Duration};
+
+use race_wheel::Tick;
+
+use super::{Scheduler, Timer, Token};
+use crate::{clock::Now, ledger::Op};
+use hyper_delay_store::Store;
+
+/// The target of its events in the log.
+const TARGET: &str = "hyper_delay::scheduler::tick";
+
+/// The maximum number of timers that one tick expires, so that other work is not delayed.
+const TIMERS: usize = 1024;
+
+/// The interval at which a change of the wall clock is looked for while there is any task in memory,
+/// or more to read.
+const CLOCK_CHECK: Duration = Duration::from_secs(1);
+
+/// The same while any task is in flight, for a stall: one is known by a call that comes late.
+const STALL_CHECK: Duration = Duration::from_millis(100);
+
+/// When the scheduler wants to be called again, if nothing happens before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// At once: there is more to do.
+    Now,
+    /// At this moment.
+    At(Tick),
+    /// There is nothing to wait for.
+    Never,
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Time has passed: what is due is delivered. Does a bounded amount of work.
+    ///
+    /// While the server ends, the time changes nothing: all tasks are on disk, and the next start
+    /// delivers them.
+    pub fn tick(&mut self, now: Now) -> Next {
+        self.now = now;
+        if self.is_ending {
+            return Next::Never;
+        }
+        self.look_for_stall(now);
+        let next = self.advance(now);
+        self.stalls.asked(next, now.monotonic);
+        next
+    }
+
+    /// Does what is due.
+    fn advance(&mut self, now: Now) -> Next {
+        if let Some(milliseconds) = self.horizon.clock_was_set(now) {
+            tracing::warn!(
+                target: TARGET,
+                %milliseconds,
+                "the wall clock was set: timers are set anew",
+            );
+            self.tasks.rearm_after_clock_step(now, &mut self.timers);
+        }
+        self.fire_timers();
+        self.read();
+        self.refill_wanting();
+        self.expire_tasks();
+        self.remove_old_dead();
+        self.continue_bulk();
+        self.leave_departed();
+        self.advance_low_water();
+        let next = self.timers.next_deadline();
+        let is_due = next.is_some_and(|at| at <= now.monotonic);
+        let has_more = self.wants_to_read() || !self.routes.wants_nothing();
+        if is_due
+            || has_more
+            || self.routes.has_departed()
+            || self.wants_bulk()
+            || self.wants_expiry()
+            || self.wants_retention()
+        {
+            return Next::Now;
+        }
+        let logs = [self.log_expired(), self.log_old_dead()];
+        let expiry = self.next_expiry().map(|at| now.tick_of(at));
+        let retention = self.next_retention();
+        let has_times = expiry.is_some() || retention.is_some();
+        let is_waiting = self.horizon.has_more() || self.tasks.len() > 0 || has_times;
+        let check = match self.tasks.in_flight() {
+            0 => CLOCK_CHECK,
+            _ => STALL_CHECK,
+        };
+        let clock_check = is_waiting.then(|| now.after(check));
+        let deadlines = [next, clock_check, expiry, retention];
+        let deadlines = deadlines.into_iter().chain(logs).flatten();
+        deadlines.min().map_or(Next::Never, Next::At)
+    }
+
+    fn fire_timers(&mut self) {
+        let mut expired = mem::take(&mut self.expired);
+        expired.extend(self.timers.poll_limited(self.now.monotonic, TIMERS));
+        for timer in expired.drain(..) {
+            match timer {
+                Timer::Due(seq) => {
+                    if self.tasks.come_due(seq, self.now, &mut self.timers) {
+                        self.offer(seq);
+                    }
+                }
+                Timer::RoundEnd(seq) => self.round_timed_out(seq),
+                Timer::NextCopy(seq) => self.advance_round(seq),
+                Timer::CopyEnd(end) => self.copy_timed_out(&end),
+                Timer::LegacyEnd(seq) => self.legacy_ended(seq),
+                Timer::Refilled(route) => self.deliveries_refilled(&route),
+            }
+        }
+        self.expired = expired;
+    }
+
+    /// Tells the ledger from when on tasks wait. While nothing happens after that, the mark stays:
+    /// no task was removed that a start would have to step over.
+    fn advance_low_water(&mut self) {
+        if !self.low_water.is_due(self.now) || self.requests.is_idle() {
+            return;
+        }
+        let earliest = [
+            self.tasks.earliest_waiting(),
+            self.requests.earliest(),
+            Some(self.horizon.read_from()),
+            Some(self.now.wall_millis()),
+        ];
+        let mark = earliest.into_iter().flatten().min().unwrap_or_default();
+        if self.low_water.raise(mark) {
+            self.submit(Op::AdvanceLowWater(mark), Token::None);
+        }
+    }
+}
