@@ -18,7 +18,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-mod backup;
 #[cfg(any(feature = "cluster", test))]
 mod cluster;
 mod connection;
@@ -42,8 +41,6 @@ pub mod command;
     expect(unreachable_pub, reason = "`internals` re-exports it")
 )]
 mod load;
-#[cfg(any(feature = "cli", test))]
-mod salvage;
 
 #[cfg(feature = "internals")]
 #[doc(hidden)]

@@ -14,7 +14,7 @@ use super::{
     Failure,
     remote::{Remote, print, report},
 };
-use crate::backup;
+use hyper_delay_archive::backup;
 use hyper_delay_fjall::data_directory::sync_with_parents;
 
 /// Back up a running server.

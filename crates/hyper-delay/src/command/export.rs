@@ -6,7 +6,7 @@ use std::{
 use clap::Args;
 
 use super::{Failure, failure::Lost, log, remote::report};
-use crate::salvage;
+use hyper_delay_archive::salvage;
 
 /// Print every readable task of a stopped server as a line of JSON.
 ///

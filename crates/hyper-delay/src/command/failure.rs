@@ -8,7 +8,8 @@ use std::{
 
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, TokenError};
 
-use crate::{ServeError, backup::BackupError, load::LoadError, salvage::SalvageError};
+use crate::{ServeError, load::LoadError};
+use hyper_delay_archive::{backup::BackupError, salvage::SalvageError};
 use hyper_delay_config::ConfigError;
 use hyper_delay_protocol::{access::TokenFileError, inflate::InflateError};
 

@@ -14,7 +14,7 @@ use super::{
     Failure, files,
     remote::{Remote, print, report},
 };
-use crate::backup::{ImportLimits, Importer};
+use hyper_delay_archive::backup::{ImportLimits, Importer};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{self, Compression, Request, Schedule, Terms};
 

@@ -8,7 +8,7 @@ use super::{
     log,
     remote::{print, report},
 };
-use crate::salvage;
+use hyper_delay_archive::salvage;
 
 /// Save every readable task of a stopped server in a new directory.
 ///

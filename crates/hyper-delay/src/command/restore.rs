@@ -6,7 +6,7 @@ use std::{
 use clap::Args;
 
 use super::{Failure, files, log, remote::print};
-use crate::backup;
+use hyper_delay_archive::backup;
 
 /// Restore a backup into a new data directory.
 ///

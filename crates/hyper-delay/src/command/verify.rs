@@ -10,7 +10,7 @@ use super::{
     Failure, log,
     remote::{print, report},
 };
-use crate::{backup, salvage};
+use hyper_delay_archive::{backup, salvage};
 
 /// Check the store of a stopped server, or a backup.
 ///

@@ -13,10 +13,8 @@ use tokio::{
 };
 
 use super::{Shared, asker::read};
-use crate::{
-    backup::Stream,
-    log_limit::{LogLimit, Warning},
-};
+use crate::log_limit::{LogLimit, Warning};
+use hyper_delay_archive::backup::Stream;
 use hyper_delay_protocol::{Code, Refusal, Reply};
 use hyper_delay_store::{ReadStore, StoreError};
 

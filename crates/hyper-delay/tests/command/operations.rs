@@ -43,7 +43,28 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// All source files, without tests.
+/// The sources of the server's crates.
+fn crates() -> Vec<PathBuf> {
+    let all = fs::read_dir(root().join("../..")).unwrap();
+    let names = all.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let of_server = names.filter(|name| {
+        name.starts_with("hyper-delay")
+            && !["hyper-delay-client", "hyper-delay-etcd"].contains(&&**name)
+    });
+    let sources = of_server.map(|name| root().join("../..").join(name).join("src"));
+    sources.collect()
+}
+
+/// Their files, without tests.
+fn files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for source in crates() {
+        sources(&source, &mut files);
+    }
+    files
+}
+
+/// All source files of a folder, without tests.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -126,8 +147,7 @@ fn assert_described(page: &str, file: &Path, message: &str) {
 #[test]
 fn the_page_has_every_warning_and_error_of_the_log() {
     let page = page();
-    let mut files = Vec::new();
-    sources(&root(), &mut files);
+    let files = files();
     let mut count = 0;
     for file in files {
         let code = read(&file);
@@ -203,8 +223,7 @@ fn the_alarms_are_on_metrics_that_exist() {
 #[test]
 fn the_page_has_the_cures_of_a_store_that_fails() {
     let page = page();
-    let mut files = Vec::new();
-    sources(&root(), &mut files);
+    let files = files();
     for cure in [
         "look at the disk, then start the server again",
         "its files are damaged: stop the server",

@@ -1,4 +1,4 @@
-use crate::backup::BackupError;
+use hyper_delay_archive::backup::BackupError;
 use hyper_delay_store::StoreError;
 
 /// A store cannot be taken into a cluster. The message is the cure.

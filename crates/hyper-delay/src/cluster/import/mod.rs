@@ -36,7 +36,7 @@ pub(crate) use split::{Imported, split};
 pub(crate) use target::Target;
 
 use super::{Charter, ShardId};
-use crate::backup::NewStore;
+use hyper_delay_archive::backup::NewStore;
 use hyper_delay_fjall::{Embedded, OpenOptions, data_directory};
 use hyper_delay_store::StoreError;
 

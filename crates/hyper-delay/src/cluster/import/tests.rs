@@ -3,10 +3,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use super::{ImportError, Importing, Target, split};
-use crate::{
-    cluster::{Charter, ShardId, replica::Replica, shard_of},
-    salvage,
-};
+use crate::cluster::{Charter, ShardId, replica::Replica, shard_of};
+use hyper_delay_archive::salvage;
 use hyper_delay_engine::{
     ledger::{Ledger, Op, Order, View},
     sizes::Sizes,

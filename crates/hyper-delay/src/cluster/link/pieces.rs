@@ -5,7 +5,7 @@
 //! snapshot = (bytes piece)* , end piece | failure piece
 //! ```
 //!
-//! The bytes are those of a [backup](crate::backup), whose checksums and end say whether it is
+//! The bytes are those of a [backup](hyper_delay_archive::backup), whose checksums and end say whether it is
 //! whole.
 
 use std::{io, time::Duration};

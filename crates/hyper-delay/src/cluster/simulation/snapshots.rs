@@ -7,15 +7,13 @@ use super::{
     events::{Happening, Life},
     world::{MILLI, World},
 };
-use crate::{
-    backup::Stream,
-    cluster::{
-        ShardId,
-        link::Wanted,
-        shard::{Event, Fetch, Shard},
-        snapshot::fill,
-    },
+use crate::cluster::{
+    ShardId,
+    link::Wanted,
+    shard::{Event, Fetch, Shard},
+    snapshot::fill,
 };
+use hyper_delay_archive::backup::Stream;
 use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{
     Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake, record::key,

@@ -1,10 +1,8 @@
 use std::io::Read;
 
 use super::rows::Rows;
-use crate::{
-    backup::{BackupError, Reader},
-    cluster::{Charter, ShardId, link::Wanted, replica::Applied},
-};
+use crate::cluster::{Charter, ShardId, link::Wanted, replica::Applied};
+use hyper_delay_archive::backup::{BackupError, Reader};
 use hyper_delay_store::{
     Batch, Bytes, Durability, Space, Store, StoreError,
     record::{self, key},
@@ -76,7 +74,7 @@ pub(crate) fn fill(
     let mut reader = Reader::open(snapshot, "the snapshot")?;
     let mut rows = Rows::new(store, kept);
     let mut synced: Option<Bytes> = None;
-    while let Some((space, key, value)) = reader.next()? {
+    while let Some((space, key, value)) = reader.next_row()? {
         match (space, &*key) {
             (Space::Meta, key::SYNCED) => synced = Some(value),
             (Space::Meta, key::APPLIED) => {}

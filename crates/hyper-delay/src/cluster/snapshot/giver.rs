@@ -9,10 +9,8 @@ use tokio::{
     task::spawn_blocking,
 };
 
-use crate::{
-    backup::Stream,
-    cluster::{ShardId, link::Wanted, replica::Applied},
-};
+use crate::cluster::{ShardId, link::Wanted, replica::Applied};
+use hyper_delay_archive::backup::Stream;
 use hyper_delay_store::{
     ReadStore, Space, StoreError,
     record::{self, key},

@@ -2,7 +2,7 @@
 //!
 //! A node that cannot go on with the journal takes one: its replica is damaged, or lacks entries
 //! that the journal has no more. Another node sends the rows of its own replica, in the format of a
-//! [backup](crate::backup). They are written to a store in a new folder, which takes the place of
+//! [backup](hyper_delay_archive::backup). They are written to a store in a new folder, which takes the place of
 //! the replica when it is whole and synced.
 //!
 //! # Where the journal goes on

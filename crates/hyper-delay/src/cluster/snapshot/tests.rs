@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use super::{NotFilled, fill};
-use crate::{
-    backup::Stream,
-    cluster::{Charter, ShardId, entry::Change, link::Wanted, replica::Replica},
-};
+use crate::cluster::{Charter, ShardId, entry::Change, link::Wanted, replica::Replica};
+use hyper_delay_archive::backup::Stream;
 use hyper_delay_store::{Batch, ReadStore, Room, Space, Store as _, fake::Fake, record::key};
 
 const CHARTER: Charter = Charter {

@@ -9,10 +9,8 @@ use super::{
     },
     At, Opened,
 };
-use crate::{
-    cluster::{admin::AdminError, import::Importing, setup},
-    salvage::{self, SalvageError},
-};
+use crate::cluster::{admin::AdminError, import::Importing, setup};
+use hyper_delay_archive::salvage::{self, SalvageError};
 
 /// Take the tasks of a stopped server into a new cluster.
 ///

@@ -11,7 +11,7 @@ use testkit::{
 };
 
 use super::*;
-use crate::{backup::Stream, salvage};
+use hyper_delay_archive::{backup::Stream, salvage};
 use hyper_delay_engine::{
     ledger::{Op, Order, Outcome},
     sizes::Sizes,

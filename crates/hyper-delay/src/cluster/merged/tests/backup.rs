@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::side::{ROUTES, Side, Step, id, route};
-use crate::backup::{Stream, restore};
+use hyper_delay_archive::backup::{Stream, restore};
 use hyper_delay_engine::{
     ledger::{Ledger, Op, Order, Outcome, View},
     sizes::Sizes,

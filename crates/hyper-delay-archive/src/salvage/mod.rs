@@ -36,10 +36,10 @@ mod repair;
 mod verify;
 mod writer;
 
-pub(crate) use error::SalvageError;
-pub(crate) use export::export;
-pub(crate) use repair::repair;
-pub(crate) use verify::verify;
+pub use error::SalvageError;
+pub use export::export;
+pub use repair::repair;
+pub use verify::verify;
 
 #[cfg(test)]
 mod tests;

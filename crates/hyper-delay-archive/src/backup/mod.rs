@@ -25,37 +25,22 @@
 mod format;
 mod stream;
 
-#[cfg(any(feature = "cli", test))]
 mod check;
-#[cfg(any(feature = "cli", feature = "cluster", test))]
 mod error;
-#[cfg(feature = "cli")]
 mod import;
-#[cfg(any(feature = "cli", test))]
 mod jobs;
-#[cfg(any(feature = "cli", test))]
 mod new_store;
-#[cfg(any(feature = "cli", feature = "cluster", test))]
 mod reader;
-#[cfg(any(feature = "cli", test))]
 mod restore;
 
-pub(crate) use stream::Stream;
-
-#[cfg(feature = "cli")]
-pub(crate) use check::Checked;
-#[cfg(any(feature = "cli", test))]
-pub(crate) use check::check;
-#[cfg(any(feature = "cli", feature = "cluster", test))]
-pub(crate) use error::BackupError;
-#[cfg(feature = "cli")]
-pub(crate) use import::{ImportLimits, Importer};
-#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
-pub(crate) use new_store::NewStore;
-#[cfg(any(feature = "cluster", test))]
-pub(crate) use reader::Reader;
-#[cfg(any(feature = "cli", test))]
-pub(crate) use restore::restore;
+pub use check::{Checked, check};
+pub use error::BackupError;
+pub use format::Header;
+pub use import::{ImportLimits, Importer};
+pub use new_store::NewStore;
+pub use reader::Reader;
+pub use restore::restore;
+pub use stream::Stream;
 
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ const LOST: &str = "lost.jsonl";
 
 /// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Repaired {
+pub struct Repaired {
     /// Number of tasks in the new store.
     pub saved: u64,
     /// Number of tasks with a known name and without a readable content.
@@ -48,7 +48,7 @@ pub(crate) struct Repaired {
 ///
 /// If there is no store, a server uses it, `to` exists, or the new store cannot be written. Damage
 /// is not an error.
-pub(crate) fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
+pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
     let mut faults = Faults::default();
     let store = Stopped::open(directory, &mut faults)?;
     let unfinished = unfinished(to);

@@ -10,7 +10,7 @@ use hyper_delay_store::{Bytes, Space, SpaceRow, record};
 
 /// Reads a backup, and checks each frame before it returns a row of it.
 #[derive(Debug)]
-pub(crate) struct Reader<R> {
+pub struct Reader<R> {
     input: R,
     name: String,
     header: Header,
@@ -30,7 +30,11 @@ pub(crate) struct Reader<R> {
 
 impl<R: Read> Reader<R> {
     /// Reads the header. `name` is the name of the backup in errors.
-    pub(crate) fn open(input: R, name: &str) -> Result<Self, BackupError> {
+    ///
+    /// # Errors
+    ///
+    /// If the bytes do not begin like a backup, are damaged, or a newer server has written them.
+    pub fn open(input: R, name: &str) -> Result<Self, BackupError> {
         let mut reader = Self {
             input,
             name: name.to_owned(),
@@ -54,7 +58,7 @@ impl<R: Read> Reader<R> {
         if read < START || magic != MAGIC {
             return Err(BackupError::NoBackup { name: reader.name });
         }
-        let version = u32::from_le_bytes(version.try_into().expect("it has four bytes"));
+        let version = u32::from_le_bytes(version.try_into().unwrap_or_default());
         reader.at = START as u64;
         reader.checksum = format::checksum(&start, 0);
         // The checksum of the header covers the version: a damaged one is not taken for a newer
@@ -79,14 +83,17 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    #[cfg(any(feature = "cli", test))]
     pub(super) const fn header(&self) -> &Header {
         &self.header
     }
 
     /// Returns the next row; `None` after the last one, when the whole backup was read and is
     /// whole.
-    pub(crate) fn next(&mut self) -> Result<Option<SpaceRow>, BackupError> {
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are damaged or cannot be read.
+    pub fn next_row(&mut self) -> Result<Option<SpaceRow>, BackupError> {
         while self.next >= self.frame.len() {
             if self.is_over {
                 return Ok(None);

@@ -1,5 +1,4 @@
 use std::io;
-#[cfg(any(feature = "cli", test))]
 use std::path::Path;
 
 use super::format::VERSION;
@@ -8,13 +7,16 @@ use hyper_delay_store::{StoreError, record};
 /// A backup cannot be read, or a new store cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum BackupError {
+pub enum BackupError {
     /// The bytes do not begin like a backup.
     #[error(
         "{name} is no backup: it does not begin with HDBACKUP; give a file that `hyper-delay backup` \
          has made"
     )]
-    NoBackup { name: String },
+    NoBackup {
+        /// The name of the backup.
+        name: String,
+    },
     /// The backup was made by a newer server.
     #[error(
         "{name} was made by a newer server{}: its format is {format}, its records are of version \
@@ -23,38 +25,66 @@ pub(crate) enum BackupError {
         record::VERSION
     )]
     Newer {
+        /// The name of the backup.
         name: String,
+        /// The version of the server that made it, if it can be read.
         server: Option<String>,
+        /// The version of its format.
         format: u32,
+        /// The version of its records.
         records: u8,
     },
     /// The bytes are not those that a server has written.
     #[error("{name} is damaged at byte {at}: {what}; use another backup")]
-    Damaged { name: String, at: u64, what: String },
+    Damaged {
+        /// The name of the backup.
+        name: String,
+        /// Where, in bytes from its start.
+        at: u64,
+        /// What is wrong there.
+        what: String,
+    },
     /// The rows do not belong together.
-    #[cfg(any(feature = "cli", test))]
     #[error(
         "{name} is not consistent: {what}; use another backup. If it was made just now, the store of \
          its server is damaged: stop the server, and `hyper-delay verify` its data_dir"
     )]
-    Inconsistent { name: String, what: String },
+    Inconsistent {
+        /// The name of the backup.
+        name: String,
+        /// What does not belong together.
+        what: String,
+    },
     /// A file cannot be read or written.
     #[error("{name}: {source}")]
-    Io { name: String, source: io::Error },
+    Io {
+        /// The file.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
     /// The directory is not empty.
-    #[cfg(any(feature = "cli", test))]
     #[error(
         "{name} is not empty, it has {found}: give a new or an empty directory; what is there is \
          never overwritten"
     )]
-    NotEmpty { name: String, found: String },
+    NotEmpty {
+        /// The directory.
+        name: String,
+        /// What it has.
+        found: String,
+    },
     /// An earlier restore or import was interrupted.
-    #[cfg(any(feature = "cli", test))]
     #[error(
         "{name} has what is left of a restore or import that was interrupted, and has {found}: \
          delete what is in it, or give another directory, then begin again"
     )]
-    Unfinished { name: String, found: String },
+    Unfinished {
+        /// The directory.
+        name: String,
+        /// What else it has.
+        found: String,
+    },
     /// The new store failed.
     #[error("{}", .0.of_a_tool())]
     Store(#[from] StoreError),
@@ -62,7 +92,6 @@ pub(crate) enum BackupError {
 
 impl BackupError {
     /// Adds the path to an error of the file system.
-    #[cfg(any(feature = "cli", test))]
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let name = path.display().to_string();
         move |source| Self::Io { name, source }

@@ -5,7 +5,7 @@ use hyper_delay_store::StoreError;
 /// A stopped store cannot be read, or the output cannot be written. Damage is not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum SalvageError {
+pub enum SalvageError {
     /// The directory contains no store.
     #[error(
         "{} contains no store: give the data_dir of a server, or of a node of a cluster a folder in \

@@ -15,7 +15,7 @@ use hyper_delay_store::{
 
 /// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Exported {
+pub struct Exported {
     /// Number of exported tasks, one line each.
     pub tasks: u64,
     /// Number of tasks that are not readable.
@@ -53,7 +53,7 @@ struct Line<'a> {
 /// # Errors
 ///
 /// If there is no store, a server uses it, or `out` fails. Damage is not an error.
-pub(crate) fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, SalvageError> {
+pub fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, SalvageError> {
     let mut faults = Faults::default();
     let store = Stopped::open(directory, &mut faults)?;
     let (mut tasks, mut lost) = (0, 0);

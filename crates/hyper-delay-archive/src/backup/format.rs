@@ -20,7 +20,6 @@ pub(super) const CHECKSUM: usize = 8;
 
 /// The longest content of a frame that is read. The longest row is that of a task whose line has 16
 /// MiB.
-#[cfg(any(feature = "cli", feature = "cluster", test))]
 pub(super) const LONGEST: usize = 32 << 20;
 
 /// The kind of a frame.
@@ -32,7 +31,6 @@ pub(super) enum Kind {
     End = b'e',
 }
 
-#[cfg(any(feature = "cli", feature = "cluster", test))]
 impl Kind {
     pub(super) fn of(byte: u8) -> Option<Self> {
         [Self::Header, Self::Rows, Self::End]
@@ -43,7 +41,7 @@ impl Kind {
 
 /// What a backup is of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub struct Header {
     /// When it was begun, in Unix milliseconds.
     pub made_at: u64,
     /// The version of the server that made it.

@@ -8,7 +8,7 @@ use hyper_delay_store::{
 
 /// What a whole backup contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Checked {
+pub struct Checked {
     /// What it is of.
     pub header: Header,
     /// Number of tasks by state.
@@ -19,7 +19,8 @@ pub(crate) struct Checked {
 
 impl Checked {
     /// Returns the number of tasks.
-    pub(crate) const fn tasks(&self) -> u64 {
+    #[must_use]
+    pub const fn tasks(&self) -> u64 {
         self.counts.total()
     }
 }
@@ -41,10 +42,10 @@ impl fmt::Display for Checked {
 /// # Errors
 ///
 /// If it cannot be read, is damaged, or comes from a newer server.
-pub(crate) fn check(input: impl Read, name: &str) -> Result<Checked, BackupError> {
+pub fn check(input: impl Read, name: &str) -> Result<Checked, BackupError> {
     let mut reader = Reader::open(input, name)?;
     let mut census = Census::default();
-    while let Some(row) = reader.next()? {
+    while let Some(row) = reader.next_row()? {
         census.add(&row).map_err(|what| inconsistent(name, what))?;
     }
     census

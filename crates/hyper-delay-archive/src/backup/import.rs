@@ -18,16 +18,16 @@ const BYTES: usize = 1 << 20;
 
 /// What the server that will use a new store refuses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ImportLimits {
+pub struct ImportLimits {
     /// The longest line of a delivery.
-    pub(crate) line_bytes: usize,
+    pub line_bytes: usize,
     /// How far ahead a task may be.
-    pub(crate) delay_days: u64,
+    pub delay_days: u64,
 }
 
 /// Writes tasks into a new store.
 #[derive(Debug)]
-pub(crate) struct Importer {
+pub struct Importer {
     /// Closed before the store is moved to its place.
     open: Open,
     new: NewStore,
@@ -47,7 +47,11 @@ struct Open {
 impl Importer {
     /// Begins a store in `directory`, which must be empty or not exist, or have what an earlier
     /// import has left.
-    pub(crate) fn begin(directory: &Path, limits: ImportLimits) -> Result<Self, BackupError> {
+    ///
+    /// # Errors
+    ///
+    /// If the directory has anything else, or the disk fails.
+    pub fn begin(directory: &Path, limits: ImportLimits) -> Result<Self, BackupError> {
         let new = NewStore::begin(directory)?;
         let store = Arc::new(new.open()?);
         let ledger = Ledger::open(store.clone(), 0, Sizes::SERVER)?;
@@ -70,7 +74,7 @@ impl Importer {
     /// # Errors
     ///
     /// If the store fails.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         (route, id): (Arc<str>, Arc<str>),
         schedule: Schedule,
@@ -118,7 +122,7 @@ impl Importer {
     /// # Errors
     ///
     /// If the store fails, or cannot be moved.
-    pub(crate) fn finish(self) -> Result<(), BackupError> {
+    pub fn finish(self) -> Result<(), BackupError> {
         let Self { mut open, new, .. } = self;
         open.commit()?;
         open.store.sync()?;

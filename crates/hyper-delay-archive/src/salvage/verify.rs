@@ -15,7 +15,7 @@ use hyper_delay_store::{
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Verified {
+pub struct Verified {
     /// Number of undamaged tasks.
     pub tasks: u64,
     /// Number of reported lines.
@@ -30,7 +30,7 @@ pub(crate) struct Verified {
 /// # Errors
 ///
 /// If there is no store, a server uses it, or `report` fails. Damage is not an error.
-pub(crate) fn verify(
+pub fn verify(
     directory: &Path,
     report: &mut dyn FnMut(&str) -> io::Result<()>,
 ) -> Result<Verified, SalvageError> {

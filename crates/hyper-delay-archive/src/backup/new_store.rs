@@ -16,7 +16,7 @@ use hyper_delay_store::StoreError;
 /// in a folder of its own, and no server starts in the directory. Dropped before, the store is
 /// removed. The empty folder stays: a server would begin without a task.
 #[derive(Debug)]
-pub(crate) struct NewStore {
+pub struct NewStore {
     directory: PathBuf,
     folder: PathBuf,
     is_finished: bool,
@@ -26,7 +26,11 @@ pub(crate) struct NewStore {
 impl NewStore {
     /// Begins a store in a directory that is empty or does not exist, or has what is left of a
     /// store that was begun before.
-    pub(crate) fn begin(directory: &Path) -> Result<Self, BackupError> {
+    ///
+    /// # Errors
+    ///
+    /// If the directory has anything else, another process uses it, or the disk fails.
+    pub fn begin(directory: &Path) -> Result<Self, BackupError> {
         let folder = directory.join(data_directory::RESTORING);
         let is_left = folder.exists();
         if let Some(found) = occupied(directory)? {
@@ -52,15 +56,18 @@ impl NewStore {
     }
 
     /// Returns the folder in which the store is made.
-    #[cfg(any(feature = "cluster", test))]
-    pub(crate) fn folder(&self) -> &Path {
+    #[must_use]
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Moves the whole folder to its place in the directory. What is in it must be closed, and
     /// synced.
-    #[cfg(any(feature = "cluster", test))]
-    pub(crate) fn finish_as(mut self, name: &str) -> Result<(), BackupError> {
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn finish_as(mut self, name: &str) -> Result<(), BackupError> {
         let to = self.directory.join(name);
         data_directory::sync(&self.folder).map_err(BackupError::at(&self.folder))?;
         fs::rename(&self.folder, &to).map_err(BackupError::at(&to))?;
@@ -70,8 +77,11 @@ impl NewStore {
     }
 
     /// Removes the store that was begun. A server starts in the directory as before.
-    #[cfg(all(feature = "cli", feature = "cluster"))]
-    pub(crate) fn discard(mut self) -> Result<(), BackupError> {
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn discard(mut self) -> Result<(), BackupError> {
         fs::remove_dir_all(&self.folder).map_err(BackupError::at(&self.folder))?;
         self.is_finished = true;
         let synced = data_directory::sync(&self.directory);

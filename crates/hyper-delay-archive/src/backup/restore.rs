@@ -23,7 +23,7 @@ const BATCH: usize = 1 << 20;
 ///
 /// If the backup cannot be read, is damaged, or comes from a newer server; if the directory is not
 /// empty or cannot be written.
-pub(crate) fn restore(
+pub fn restore(
     input: impl Read,
     first: Option<&mut dyn Read>,
     name: &str,
@@ -36,7 +36,7 @@ pub(crate) fn restore(
     }
     let mut census = Census::default();
     let mut rows = Rows::of(new.open()?);
-    while let Some(row) = reader.next()? {
+    while let Some(row) = reader.next_row()? {
         census.add(&row).map_err(|what| inconsistent(name, what))?;
         let (space, key, value) = jobs::stopped(row, reader.header().made_at)?;
         rows.bytes += key.len() + value.len();

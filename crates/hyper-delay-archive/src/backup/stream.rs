@@ -15,7 +15,7 @@ const FRAME: usize = 64 << 10;
 type Rows = Peekable<Fuse<Box<dyn Iterator<Item = Result<SpaceRow, StoreError>> + Send>>>;
 
 /// Writes a snapshot as a backup, piece by piece.
-pub(crate) struct Stream {
+pub struct Stream {
     rows: Rows,
     /// Bytes that are not taken yet, from `taken` on.
     bytes: Vec<u8>,
@@ -30,7 +30,8 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Begins the backup of a snapshot that was taken at `now`, in Unix milliseconds.
-    pub(crate) fn begin(snapshot: Snapshot, now: u64) -> Self {
+    #[must_use]
+    pub fn begin(snapshot: Snapshot, now: u64) -> Self {
         let start = format::start();
         let mut stream = Self {
             rows: snapshot.rows.fuse().peekable(),
@@ -52,7 +53,8 @@ impl Stream {
     }
 
     /// Returns the position of the next byte.
-    pub(crate) const fn offset(&self) -> u64 {
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
         self.offset
     }
 
@@ -61,7 +63,7 @@ impl Stream {
     /// # Errors
     ///
     /// If the store cannot be read. The backup cannot be completed then.
-    pub(crate) fn next(&mut self, most: usize) -> Result<Vec<u8>, StoreError> {
+    pub fn next(&mut self, most: usize) -> Result<Vec<u8>, StoreError> {
         while self.bytes.len() - self.taken < most && !self.is_over {
             self.bytes.drain(..mem::take(&mut self.taken));
             self.frame()?;
