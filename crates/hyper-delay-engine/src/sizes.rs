@@ -11,22 +11,22 @@ pub struct Sizes {
     /// How many ended bulk operations are kept.
     pub ended_jobs: usize,
     /// The most tasks of one batch of a bulk operation. It reads four times as many keys.
-    pub(crate) bulk_tasks: usize,
+    pub bulk_tasks: usize,
     /// The most keys that one step of the removal of old dead letters reads.
-    pub(crate) retention_keys: usize,
+    pub retention_keys: usize,
     /// The most tokens whose sums of pending tasks are kept.
-    pub(crate) token_sums: usize,
+    pub token_sums: usize,
     /// The values of one generation of those that were written recently.
-    pub(crate) recent_values: usize,
+    pub recent_values: usize,
     /// The most rows that are read before their changes are committed, after an accepted loss.
-    pub(crate) mend_rows: usize,
+    pub mend_rows: usize,
     /// The most sequence numbers in memory, after an accepted loss.
-    pub(crate) mend_numbers: usize,
+    pub mend_numbers: usize,
     /// The rows of one slice of the forecast, so that a batch waits at most about a millisecond for
     /// it.
-    pub(crate) forecast_rows: usize,
+    pub forecast_rows: usize,
     /// Called when one of these sizes was reached.
-    pub(crate) reached: fn(Size),
+    pub reached: fn(Size),
 }
 
 /// One of the [`Sizes`].

@@ -12,7 +12,7 @@ use hyper_delay_fjall::{
 };
 use hyper_delay_store::StoreError;
 
-/// A store that is being made in a data directory without one. Until [`finish`](Self::finish) it is
+/// A store that is being made in a data directory without one. Until `finish` it is
 /// in a folder of its own, and no server starts in the directory. Dropped before, the store is
 /// removed. The empty folder stays: a server would begin without a task.
 #[derive(Debug)]

@@ -82,7 +82,7 @@ impl DedupeWindow {
     }
 
     /// Returns an encoded current generation whose age is not known. See
-    /// [`renewed`](Self::renewed).
+    /// `renewed`.
     #[must_use]
     pub fn of_unknown_age(is_odd: bool) -> Bytes {
         record::encode(&Generation {

@@ -256,7 +256,7 @@ impl<S: ReadStore> View<S> {
         self.routes_after("", visit)
     }
 
-    /// As [`routes_while`](Self::routes_while), from the route after this one on. Without a name,
+    /// As `routes_while`, from the route after this one on. Without a name,
     /// from the first one on. The name must not be longer than that of a route.
     ///
     /// # Errors
