@@ -72,13 +72,13 @@ pub(crate) fn simulations() -> Outcome {
 
 /// The random tests of the server with more cases, more kills, and faults in every kind of file.
 pub(crate) fn randomized() -> Outcome {
-    let test = "test --locked --release -p hyper-delay --lib";
-    Step::cargo(&format!("{test} scheduler::"))
+    Step::cargo("test --locked --release -p hyper-delay-engine --lib scheduler::")
         .env("PROPTEST_CASES", "20000")
         .env("HYPER_DELAY_STEPS", "5")
         .run()?;
+    let server = workspace::server_selected()?;
     Step::cargo(&format!(
-        "{test} -- --skip scheduler:: --skip cluster::simulation"
+        "test --locked --release {server} --lib -- --skip scheduler:: --skip cluster::simulation"
     ))
     .env("PROPTEST_CASES", "5000")
     .env("HYPER_DELAY_FAULTS", "all")
@@ -99,12 +99,12 @@ pub(crate) fn leases() -> Outcome {
 
 /// Tests of the server that take a million tasks, and random histories with power failures.
 pub(crate) fn histories() -> Outcome {
-    Step::cargo("test --locked --release -p hyper-delay --lib -- --ignored").run()?;
+    let server = workspace::server_selected()?;
+    let tests = format!("test --locked --release {server} --lib");
+    Step::cargo(&format!("{tests} -- --ignored")).run()?;
     Step::cargo("test --locked --release -p hyper-delay --test limits -- --ignored").run()?;
-    Step::cargo("test --locked --release -p hyper-delay --lib")
-        .env("PROPTEST_CASES", "20000")
-        .run()?;
-    Step::cargo("test --locked --release -p hyper-delay --lib scheduler::tests::random")
+    Step::cargo(&tests).env("PROPTEST_CASES", "20000").run()?;
+    Step::cargo("test --locked --release -p hyper-delay-engine --lib scheduler::tests::random")
         .env("PROPTEST_CASES", "1000000")
         .run()
 }

@@ -71,6 +71,20 @@ pub(crate) fn libraries_selected() -> Result<String, String> {
     Ok(names.iter().map(|name| format!("-p {name} ")).collect())
 }
 
+/// Selects the crates that the server is made of, as `-p name -p name`.
+pub(crate) fn server_selected() -> Result<String, String> {
+    let names = crates_that(|_| true)?;
+    let of_others = ["hyper-delay-client", "hyper-delay-etcd"];
+    let is_of_server =
+        |name: &&String| name.starts_with("hyper-delay") && !of_others.contains(&name.as_str());
+    let names: Vec<String> = names
+        .iter()
+        .filter(is_of_server)
+        .map(|name| format!("-p {name}"))
+        .collect();
+    Ok(names.join(" "))
+}
+
 /// The client's `zstd`. It compiles C with a parallel `cc`, and what `cc` can holds for a whole build:
 /// beside it, ring and jemalloc would be compiled a second time. So it is checked alone.
 const APART: [(&str, &str); 1] = [("hyper-delay-client", "zstd")];

@@ -83,6 +83,7 @@ pub struct EtcdUser {
 
 impl Cluster {
     /// Returns how long the lease of the node lasts without a sign of life.
+    #[doc(hidden)]
     #[must_use]
     pub const fn lease(&self) -> Duration {
         Duration::from_millis(self.lease_ms)
