@@ -28,6 +28,7 @@ mod log_limit;
 mod outbox;
 mod progress;
 mod reload;
+mod run;
 mod server;
 mod shares;
 mod tls;
@@ -76,8 +77,9 @@ pub mod protocol {
     };
 }
 
-pub use hyper_delay_store::StoreError;
 #[cfg(any(feature = "cluster", test))]
-pub use server::ClusterError;
-pub use server::{ServeError, ServeOptions, run, run_reloadable};
+pub use cluster::server::ClusterError;
+pub use hyper_delay_store::StoreError;
+pub use run::{run, run_reloadable};
+pub use server::{ServeError, ServeOptions};
 pub use tls::TlsError;

@@ -50,6 +50,7 @@ pub(crate) mod merged;
 pub(crate) mod node;
 pub(crate) mod replica;
 pub(crate) mod serve;
+pub(crate) mod server;
 pub(crate) mod setup;
 pub(crate) mod shard;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::{
         setup::{etcd_config, link_files},
     },
 };
-use crate::{ServeOptions, progress::Progress, reload, server::run_watched};
+use crate::{ServeOptions, progress::Progress, reload, run::run_watched};
 #[cfg(feature = "cluster")]
 use hyper_delay_config::Cluster;
 use hyper_delay_config::{Config, Loaded, LogFormat, Overrides, parse_address};

@@ -1,4 +1,4 @@
-use std::io;
+use std::{error::Error, io};
 
 use crate::TlsError;
 use hyper_delay_config::Exposed;
@@ -37,9 +37,8 @@ pub enum ServeError {
     )]
     Panicked(&'static str),
     /// The server cannot take part in its cluster.
-    #[cfg(any(feature = "cluster", test))]
     #[error(transparent)]
-    Cluster(#[from] super::ClusterError),
+    Cluster(Box<dyn Error + Send + Sync>),
     /// The process may open too few files for the store and a few connections.
     #[error(
         "the limit of open files is {limit}: raise it to {} or more (ulimit -n)",

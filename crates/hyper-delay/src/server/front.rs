@@ -28,10 +28,10 @@ use hyper_delay_protocol::access::Failures;
 use hyper_delay_store::ReadStore;
 
 /// The listeners, with what was checked before the store is open.
-pub(super) struct Front {
-    pub(super) config: Arc<Config>,
-    pub(super) clock: Clock,
-    pub(super) progress: Arc<Progress>,
+pub(crate) struct Front {
+    pub(crate) config: Arc<Config>,
+    pub(crate) clock: Clock,
+    pub(crate) progress: Arc<Progress>,
     listener: TcpListener,
     reloader: Reloader,
     updates: Receiver<Update>,
@@ -40,15 +40,15 @@ pub(super) struct Front {
 }
 
 /// What requests are answered with.
-pub(super) struct Engine<S> {
-    pub(super) store: Arc<S>,
-    pub(super) gauges: ReadGauges,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) freshness: Freshness,
+pub(crate) struct Engine<S> {
+    pub(crate) store: Arc<S>,
+    pub(crate) gauges: ReadGauges,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) freshness: Freshness,
 }
 
 /// The threads behind the connections.
-pub(super) trait Threads {
+pub(crate) trait Threads {
     /// What the end of the server means for what was acknowledged.
     const ENDED: &'static str;
 
@@ -67,7 +67,7 @@ pub(super) trait Threads {
 
 impl Front {
     /// Checks the configuration and its files.
-    pub(super) async fn prepare(
+    pub(crate) async fn prepare(
         listener: TcpListener,
         configs: watch::Receiver<Config>,
         http: Option<Http>,
@@ -90,7 +90,7 @@ impl Front {
     }
 
     /// Accepts connections until `shutdown` resolves, or a thread has ended.
-    pub(super) async fn serve<S: ReadStore, T: Threads>(
+    pub(crate) async fn serve<S: ReadStore, T: Threads>(
         self,
         events: Events,
         engine: Engine<S>,

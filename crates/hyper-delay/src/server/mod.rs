@@ -3,9 +3,7 @@
 
 mod accept;
 mod error;
-mod front;
-#[cfg(any(feature = "cluster", test))]
-mod node;
+pub(crate) mod front;
 mod options;
 mod shutdown;
 mod threads;
@@ -18,8 +16,6 @@ use std::{
 use tokio::{net::TcpListener, sync::watch};
 
 pub use error::ServeError;
-#[cfg(any(feature = "cluster", test))]
-pub use node::ClusterError;
 pub use options::ServeOptions;
 
 use crate::{
@@ -53,94 +49,17 @@ const SIZES: Sizes = Sizes::SERVER;
 #[cfg(test)]
 const SIZES: Sizes = Sizes::SMALL;
 
-/// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
-/// Then it stops accepting and reading, commits and answers what it has read, and returns.
-///
-/// If `shutdown` resolves before the store is open, this returns at once. The opening goes on in
-/// its thread, and `config.data_dir` can be used again when it has ended.
-///
-/// ```no_run
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use hyper_delay::config::Config;
-/// use tokio::net::TcpListener;
-///
-/// let config = Config::default();
-/// let listener = TcpListener::bind(config.bind_addr).await?;
-/// let shutdown = async { /* resolves when the server must stop */ };
-/// hyper_delay::run(listener, config, shutdown).await?;
-/// # Ok(())
-/// # }
-/// ```
+/// Starts to listen for HTTP, if there is a listener for it.
 ///
 /// # Errors
 ///
-/// If the limit of open files is too low, the files of TLS or of tokens cannot be used, the
-/// configuration does not protect the address of the listener, a thread cannot be started, or the
-/// store cannot be opened or fails.
-///
-/// # Cancel safety
-///
-/// Dropping the future ends the server as a crash would: what was acknowledged is on disk. Its
-/// threads end shortly after, and `config.data_dir` can be used again.
-pub async fn run(
-    listener: TcpListener,
-    config: Config,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    let (_fixed, configs) = watch::channel(config);
-    run_reloadable(listener, configs, ServeOptions::default(), shutdown).await
-}
-
-/// Like [`run`], and applies each configuration that is sent to `configs`.
-///
-/// Fields that need a restart keep their values; the log names them. The limits of a connection
-/// apply to connections that are accepted later, all other fields at once. See
-/// [`Config::reloaded`]. If the files of [`Config::tls`] or [`Config::tokens`] cannot be used, the
-/// old configuration stays in force and the log has the error; files that change later are read
-/// again.
-///
-/// ```no_run
-/// # async fn example(listener: tokio::net::TcpListener) -> Result<(), Box<dyn std::error::Error>> {
-/// use hyper_delay::config::Config;
-/// use tokio::sync::watch;
-///
-/// let (sender, configs) = watch::channel(Config::default());
-/// let options = hyper_delay::ServeOptions::default();
-/// let server = hyper_delay::run_reloadable(listener, configs, options, std::future::pending());
-/// let server = tokio::spawn(server);
-/// sender.send(Config {
-///     max_connections: 100,
-///     ..Config::default()
-/// })?;
-/// server.await??;
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # Errors
-///
-/// As [`run`].
-///
-/// # Cancel safety
-///
-/// As [`run`].
-pub async fn run_reloadable(
-    listener: TcpListener,
-    configs: watch::Receiver<Config>,
-    options: ServeOptions,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    run_watched(listener, configs, options, Arc::default(), shutdown).await
-}
-
-/// Like [`run_reloadable`], and notes in `progress` what the server has reached.
-pub(crate) async fn run_watched(
-    listener: TcpListener,
-    configs: watch::Receiver<Config>,
-    options: ServeOptions,
-    progress: Arc<Progress>,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
+/// If the process may open too few files, the configuration does not protect the address of the
+/// server, or the files of TLS cannot be used.
+pub(crate) fn start_http(
+    listener: &TcpListener,
+    configs: &watch::Receiver<Config>,
+    http: Option<TcpListener>,
+) -> Result<Option<Http>, ServeError> {
     let limit = Descriptors::of_process().limit();
     if limit < descriptors::LEAST {
         return Err(ServeError::TooFewFiles { limit });
@@ -149,15 +68,23 @@ pub(crate) async fn run_watched(
     let tls = reload::load(&configs.borrow(), address)?.tls;
     let tls = tls.map(|tls| tls.config);
     let start = |listener| Http::start(listener, configs.clone(), tls);
-    let http = options.http.map(start).transpose();
-    let http = http.map_err(ServeError::Listener)?;
-    #[cfg(feature = "cluster")]
-    let cluster = configs.borrow().cluster.clone();
-    #[cfg(feature = "cluster")]
-    if let Some(cluster) = cluster {
-        let front = Front::prepare(listener, configs, http, progress).await?;
-        return node::serve(front, &cluster, options.accept_loss, shutdown).await;
-    }
+    http.map(start).transpose().map_err(ServeError::Listener)
+}
+
+/// Serves connections of `listener` from the store in `data_dir`, as `hyper_delay::run_reloadable`
+/// does without a cluster, and notes in `progress` what the server has reached.
+///
+/// # Errors
+///
+/// Those of `hyper_delay::run`.
+pub(crate) async fn run(
+    listener: TcpListener,
+    configs: watch::Receiver<Config>,
+    options: ServeOptions,
+    progress: Arc<Progress>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let http = start_http(&listener, &configs, options.http)?;
     let directory = configs.borrow().data_dir.clone();
     let opening = OpenOptions {
         accept_loss: options.accept_loss,
@@ -276,7 +203,7 @@ impl Threads for Single {
 
 /// Ends the threads of a server whose future is dropped or fails. After an orderly end nothing
 /// receives the event.
-struct AbandonGuard(Events);
+pub(crate) struct AbandonGuard(pub(crate) Events);
 
 impl Drop for AbandonGuard {
     fn drop(&mut self) {

@@ -3,8 +3,8 @@ use tokio::net::TcpListener;
 /// What a server has and may do, beyond the configuration. Default: nothing.
 #[derive(Debug, Default)]
 pub struct ServeOptions {
-    pub(super) accept_loss: bool,
-    pub(super) http: Option<TcpListener>,
+    pub(crate) accept_loss: bool,
+    pub(crate) http: Option<TcpListener>,
 }
 
 impl ServeOptions {

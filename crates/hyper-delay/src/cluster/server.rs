@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use super::{
+use crate::server::{
     AbandonGuard, ServeError,
     front::{Engine, Front, Threads},
 };
@@ -20,7 +20,18 @@ use crate::{
     freshness::Freshness,
 };
 use hyper_delay_config::Cluster;
+#[cfg(feature = "cluster")]
+use hyper_delay_config::Config;
 use runtime::NodeRuntime;
+
+#[cfg(feature = "cluster")]
+use {
+    crate::{
+        progress::Progress,
+        server::{ServeOptions, start_http},
+    },
+    tokio::{net::TcpListener, sync::watch},
+};
 
 /// A server could not take part in its cluster, or a thread of it has ended.
 #[derive(Debug, thiserror::Error)]
@@ -44,15 +55,28 @@ enum Cause {
     Etcd(#[from] crate::cluster::log::etcd::config::EtcdConfigError),
 }
 
-/// Serves as a node of a cluster in etcd.
+impl From<ClusterError> for ServeError {
+    fn from(error: ClusterError) -> Self {
+        Self::Cluster(Box::new(error))
+    }
+}
+
+/// Serves connections of a listener as a node of a cluster in etcd, until `shutdown` resolves, and
+/// notes in `progress` what the server has reached.
+///
+/// # Errors
+///
+/// Those of `hyper_delay::run`, or if the node cannot take part in its cluster.
 #[cfg(feature = "cluster")]
-pub(super) async fn serve(
-    front: Front,
+pub(crate) async fn run(
+    (listener, configs, options): (TcpListener, watch::Receiver<Config>, ServeOptions),
     cluster: &Cluster,
-    accept_loss: bool,
+    progress: Arc<Progress>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    if accept_loss {
+    let http = start_http(&listener, &configs, options.http)?;
+    let front = Front::prepare(listener, configs, http, progress).await?;
+    if options.accept_loss {
         return Err(ClusterError(Cause::AcceptLoss).into());
     }
     let log = connect(cluster).map_err(ClusterError)?;
@@ -67,7 +91,7 @@ fn connect(cluster: &Cluster) -> Result<crate::cluster::log::etcd::Etcd, Cause> 
 }
 
 /// Serves as a node of the cluster that `log` has.
-pub(super) async fn serve_with(
+async fn serve_with(
     front: Front,
     cluster: &Cluster,
     log: Arc<impl Log>,
