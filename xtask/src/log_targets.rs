@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, env, fs, path::Path};
 
-use proc_macro2::TokenTree;
+use proc_macro2::{TokenStream, TokenTree};
 use syn::{
     Expr, ExprLit, Item, ItemConst, Lit, Macro,
     visit::{self, Visit},
@@ -39,18 +39,41 @@ impl<'ast> Visit<'ast> for Finder {
         let level = match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["tracing", level] | [level] if LEVELS.contains(&level) => level.to_owned(),
             ["tracing", "event"] => "any".to_owned(),
-            _ => return,
+            _ => return self.inside(item.tokens.clone()),
         };
-        let tokens: Vec<TokenTree> = item.tokens.clone().into_iter().collect();
+        self.event(level, item.tokens.clone());
+    }
+}
+
+impl Finder {
+    /// Takes an event with these arguments.
+    fn event(&mut self, level: String, arguments: TokenStream) {
+        let tokens: Vec<TokenTree> = arguments.into_iter().collect();
         let target = match &tokens[..] {
             [TokenTree::Ident(name), _, target, ..] if name == "target" => self.named(target),
             _ => self.module.clone(),
         };
         self.found.insert((target, level));
     }
-}
 
-impl Finder {
+    /// Finds events in the arguments of another macro.
+    fn inside(&mut self, arguments: TokenStream) {
+        let tokens: Vec<TokenTree> = arguments.into_iter().collect();
+        for (place, token) in tokens.iter().enumerate() {
+            if let TokenTree::Group(group) = token {
+                self.inside(group.stream());
+            }
+            if let TokenTree::Ident(name) = token
+                && name == "tracing"
+                && let Some(TokenTree::Ident(level)) = tokens.get(place + 3)
+                && let Some(TokenTree::Group(event)) = tokens.get(place + 5)
+                && LEVELS.iter().any(|known| level == known)
+            {
+                self.event(level.to_string(), event.stream());
+            }
+        }
+    }
+
     /// Returns the target that an event names.
     fn named(&self, target: &TokenTree) -> String {
         let name = target.to_string();

@@ -33,7 +33,7 @@ pub fn read_http(
     query: &str,
     body: &[u8],
 ) -> Option<(&'static str, Line)> {
-    crate::http::read(choice, name, query, body)
+    hyper_delay_server::http::read(choice, name, query, body)
 }
 
 /// Decompresses a payload to at most `limit` bytes.

@@ -20,18 +20,7 @@
 
 #[cfg(any(feature = "cluster", test))]
 mod cluster;
-mod connection;
-mod driver;
-mod freshness;
-mod http;
-mod log_limit;
-mod outbox;
-mod progress;
-mod reload;
 mod run;
-mod server;
-mod shares;
-mod tls;
 
 #[cfg(feature = "cli")]
 pub mod command;
@@ -79,7 +68,7 @@ pub mod protocol {
 
 #[cfg(any(feature = "cluster", test))]
 pub use cluster::server::ClusterError;
+pub use hyper_delay_server::tls::TlsError;
+pub use hyper_delay_server::{ServeError, ServeOptions};
 pub use hyper_delay_store::StoreError;
 pub use run::{run, run_reloadable};
-pub use server::{ServeError, ServeOptions};
-pub use tls::TlsError;

@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use tokio::{net::TcpListener, sync::watch};
 
-use crate::{
-    progress::Progress,
-    server::{self, ServeError, ServeOptions},
-};
 use hyper_delay_config::Config;
+use hyper_delay_server::{self, ServeError, ServeOptions, progress::Progress};
 
 /// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
 /// Then it stops accepting and reading, commits and answers what it has read, and returns.
@@ -105,5 +102,5 @@ pub(crate) async fn run_watched(
         let start = (listener, configs, options);
         return crate::cluster::server::run(start, &cluster, progress, shutdown).await;
     }
-    server::run(listener, configs, options, progress, shutdown).await
+    hyper_delay_server::run(listener, configs, options, progress, shutdown).await
 }

@@ -7,31 +7,29 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use crate::server::{
-    AbandonGuard, ServeError,
-    front::{Engine, Front, Threads},
-};
-use crate::{
-    cluster::{
-        log::Log,
-        serve::{Mail, Serving, ServingError},
-    },
-    driver::Events,
-    freshness::Freshness,
+use crate::cluster::{
+    log::Log,
+    serve::{Mail, Serving, ServingError},
 };
 use hyper_delay_config::Cluster;
 #[cfg(feature = "cluster")]
 use hyper_delay_config::Config;
+use hyper_delay_server::{
+    AbandonGuard, ServeError,
+    driver::Events,
+    freshness::Freshness,
+    front::{Engine, Front, Threads},
+};
 use runtime::NodeRuntime;
 
 #[cfg(feature = "cluster")]
 use {
-    crate::{
-        progress::Progress,
-        server::{ServeOptions, start_http},
-    },
+    hyper_delay_server::{ServeOptions, progress::Progress, start_http},
     tokio::{net::TcpListener, sync::watch},
 };
+
+/// The target of its events in the log.
+const TARGET: &str = "hyper_delay::server::node";
 
 /// A server could not take part in its cluster, or a thread of it has ended.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +110,7 @@ async fn serve_with(
     let started = tokio::select! {
         started = runtime.run(starting) => started,
         () = &mut shutdown => {
-            tracing::info!("stopping before the node takes part in its cluster");
+            tracing::info!(target: TARGET, "stopping before the node takes part in its cluster");
             return Ok(());
         }
     };

@@ -8,10 +8,11 @@ use std::{
 
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, TokenError};
 
-use crate::{ServeError, load::LoadError};
+use crate::load::LoadError;
 use hyper_delay_archive::{backup::BackupError, salvage::SalvageError};
 use hyper_delay_config::ConfigError;
 use hyper_delay_protocol::{access::TokenFileError, inflate::InflateError};
+use hyper_delay_server::ServeError;
 
 #[cfg(feature = "cluster")]
 use crate::cluster::{

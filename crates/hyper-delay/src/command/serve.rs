@@ -10,17 +10,17 @@ use super::{
     signal::{self, Reload},
 };
 #[cfg(feature = "cluster")]
-use crate::{
-    ServeError,
-    cluster::{
-        link::tls::LinkTls,
-        setup::{etcd_config, link_files},
-    },
+use crate::cluster::{
+    link::tls::LinkTls,
+    setup::{etcd_config, link_files},
 };
-use crate::{ServeOptions, progress::Progress, reload, run::run_watched};
+use crate::run::run_watched;
 #[cfg(feature = "cluster")]
 use hyper_delay_config::Cluster;
 use hyper_delay_config::{Config, Loaded, LogFormat, Overrides, parse_address};
+#[cfg(feature = "cluster")]
+use hyper_delay_server::ServeError;
+use hyper_delay_server::{ServeOptions, progress::Progress, reload};
 
 /// Threads that read the disk for `stats` and `dead`. Each may hold an open file.
 const BLOCKING_THREADS: usize = 8;

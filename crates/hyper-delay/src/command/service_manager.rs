@@ -18,8 +18,8 @@ use std::{
 
 use tokio::time::{self, MissedTickBehavior};
 
-use crate::progress::Progress;
 use hyper_delay_engine::pulse::Beats;
+use hyper_delay_server::progress::Progress;
 
 /// The shortest time between two signs of life.
 const LEAST: Duration = Duration::from_millis(1);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{Failure, service_manager::ServiceManager};
-use crate::progress::Progress;
 use hyper_delay_config::{Config, Overrides};
+use hyper_delay_server::progress::Progress;
 
 /// Resolves at SIGINT or SIGTERM. The call itself installs the handlers, before the future is
 /// polled.

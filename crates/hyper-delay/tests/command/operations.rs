@@ -18,11 +18,11 @@ const PLACEHOLDERS: [(&str, &str); 3] = [
 /// Files whose `#[error("…")]` are in the page: errors on which the server ends, and what is wrong
 /// with a certificate.
 const ENDINGS: [&str; 5] = [
-    "server/error.rs",
-    "tls/error.rs",
-    "tls/validity.rs",
-    "cluster/serve/error.rs",
-    "cluster/node/error.rs",
+    "hyper-delay-server/src/error.rs",
+    "hyper-delay-server/src/tls/error.rs",
+    "hyper-delay-server/src/tls/validity.rs",
+    "hyper-delay/src/cluster/serve/error.rs",
+    "hyper-delay/src/cluster/node/error.rs",
 ];
 
 fn read(path: &Path) -> String {
@@ -172,7 +172,7 @@ fn the_page_has_every_warning_and_error_of_the_log() {
 
 #[test]
 fn the_page_has_every_warning_of_which_there_can_be_many() {
-    let file = root().join("log_limit.rs");
+    let file = root().join("../../hyper-delay-server/src/log_limit.rs");
     let code = read(&file);
     let texts: Vec<_> = code
         .lines()
@@ -188,7 +188,7 @@ fn the_page_has_every_warning_of_which_there_can_be_many() {
 #[test]
 fn the_page_has_every_error_on_which_the_server_ends() {
     let page = page();
-    for file in ENDINGS.map(|file| root().join(file)) {
+    for file in ENDINGS.map(|file| root().join("../..").join(file)) {
         let code = read(&file);
         let mut count = 0;
         for (_, rest) in code

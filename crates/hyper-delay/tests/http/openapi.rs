@@ -10,7 +10,7 @@ use crate::{
     schema,
 };
 
-const TEXT: &str = include_str!("../../openapi.json");
+const TEXT: &str = include_str!("../../../hyper-delay-server/openapi.json");
 
 const PROTOCOL: &str = include_str!("../../PROTOCOL.md");
 

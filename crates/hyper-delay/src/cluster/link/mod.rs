@@ -55,11 +55,11 @@ use std::{
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{Charter, log::NodeName};
-use crate::connection;
 use clocks::Clocks;
 use error::LinkError;
 pub(crate) use hello::Wanted;
 use hello::{Life, Purpose, Side};
+use hyper_delay_server::connection;
 use missing::MissingLinks;
 use tls::LinkTls;
 

@@ -7,8 +7,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use super::error::LinkError;
-use crate::tls::{self, OwnCertificate, TlsError};
 use hyper_delay_config::TlsFiles;
+use hyper_delay_server::tls::{self, OwnCertificate, TlsError};
 
 /// The files of a node, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]

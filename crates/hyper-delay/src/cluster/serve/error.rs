@@ -1,7 +1,5 @@
-use crate::{
-    TlsError,
-    cluster::{link::error::ListenError, log::Unanswered, node::NodeError},
-};
+use crate::cluster::{link::error::ListenError, log::Unanswered, node::NodeError};
+use hyper_delay_server::tls::TlsError;
 
 /// A node could not begin to serve, or has ended.
 #[derive(Debug, thiserror::Error)]

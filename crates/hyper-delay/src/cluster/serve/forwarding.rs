@@ -11,16 +11,12 @@ use std::{
 use tokio::{runtime::Handle, sync::oneshot};
 
 use super::{Mail, News, front::OWN, memory};
-use crate::{
-    cluster::{
-        forward::{self, AskedId, Effects, Forwarder},
-        link::{self, links::Links},
-        log::NodeName,
-        node::{ShardHandle, Terms},
-        shard, shard_of_seq,
-    },
-    driver::Event,
-    outbox::Outboxes,
+use crate::cluster::{
+    forward::{self, AskedId, Effects, Forwarder},
+    link::{self, links::Links},
+    log::NodeName,
+    node::{ShardHandle, Terms},
+    shard, shard_of_seq,
 };
 use hyper_delay_engine::{
     clock::{Clock, Now},
@@ -28,6 +24,7 @@ use hyper_delay_engine::{
     scheduler::{ConsumerId, Input, Next, Settings},
 };
 use hyper_delay_protocol::Refusal;
+use hyper_delay_server::{driver::Event, outbox::Outboxes};
 
 /// The maximum number of events between two reads of the clock.
 const BURST: usize = 256;

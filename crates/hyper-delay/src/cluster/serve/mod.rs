@@ -42,7 +42,6 @@ use super::{
     node::{Node, NodeConfig, NodeError, ShardHandle},
     setup, shard,
 };
-use crate::{driver::Event, http::ReadGauges, outbox::Outboxes};
 use forwarding::{Forwarding, Waiting};
 use front::ToForwarder;
 use hyper_delay_config::{Cluster, Config};
@@ -52,6 +51,7 @@ use hyper_delay_engine::{
     pulse::Pulses,
 };
 use hyper_delay_fjall::Embedded;
+use hyper_delay_server::{driver::Event, http::ReadGauges, outbox::Outboxes};
 
 /// A group of changes ends when its rows have this many bytes: an entry is one value of the log.
 const GROUP: usize = 64 << 10;

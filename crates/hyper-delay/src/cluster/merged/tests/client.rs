@@ -15,16 +15,16 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
-use crate::{
-    connection::{Asked, Guests, Shared, Unfinished},
-    driver::Event,
-};
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
     scheduler::{Input, Message, ReplyTo},
 };
 use hyper_delay_protocol::{Encoder, Reply, Version, parse};
+use hyper_delay_server::{
+    connection::{Asked, Guests, Shared, Unfinished},
+    driver::Event,
+};
 use hyper_delay_store::ReadStore;
 
 pub(super) struct Client<S> {

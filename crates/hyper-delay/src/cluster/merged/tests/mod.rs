@@ -7,4 +7,5 @@ mod gauges;
 mod reads;
 mod replaced;
 mod requests;
+mod search;
 mod side;

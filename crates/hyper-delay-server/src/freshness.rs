@@ -1,0 +1,54 @@
+//! Whether what is read contains everything that was acknowledged before.
+
+use std::sync::Arc;
+
+use crate::driver::{Event, Events};
+use hyper_delay_protocol::Refusal;
+
+/// Waits until the store may be read.
+///
+/// A single node writes to the store before it acknowledges. The replicas of a cluster's node follow
+/// the leaders of the shards, so it asks them first how far they are.
+#[derive(Debug, Clone, Default)]
+pub struct Freshness {
+    /// Leads to the forwarder. `None`: the store is always fresh.
+    forwarder: Option<Events>,
+}
+
+impl Freshness {
+    /// That of replicas, which the thread behind `events` knows.
+    #[must_use]
+    pub const fn of_replicas(events: Events) -> Self {
+        Self {
+            forwarder: Some(events),
+        }
+    }
+
+    /// Returns whether the store is of replicas, which other nodes have, too.
+    pub(crate) const fn is_of_replicas(&self) -> bool {
+        self.forwarder.is_some()
+    }
+
+    /// Waits until the tasks of a route, or of all, can be read.
+    ///
+    /// # Errors
+    ///
+    /// If that is not known in time.
+    pub(crate) async fn wait(&self, route: Option<Arc<str>>) -> Result<(), Refusal> {
+        if let Some(events) = &self.forwarder {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let is_asked = events.send(Event::Fresh(route, tell)).is_ok();
+            let answer = if is_asked { told.await.ok() } else { None };
+            let is_ending = || {
+                let message = "the server is ending: ask another node";
+                Err(Refusal::new(
+                    hyper_delay_protocol::Code::Unavailable,
+                    message,
+                ))
+            };
+            return answer.unwrap_or_else(is_ending);
+        }
+        let _ = route;
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! The server as a whole: opens the store, starts the threads, accepts connections, and shuts down
+//! in order.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+pub mod connection;
+pub mod driver;
+pub mod freshness;
+pub mod http;
+pub mod log_limit;
+pub mod outbox;
+pub mod progress;
+pub mod reload;
+mod shares;
+pub mod tls;
+
+mod accept;
+mod error;
+pub mod front;
+mod options;
+mod shutdown;
+mod threads;
+
+use std::{
+    pin::pin,
+    sync::{Arc, mpsc},
+};
+
+use tokio::{net::TcpListener, sync::watch};
+
+pub use error::ServeError;
+pub use options::ServeOptions;
+
+use crate::{
+    driver::{Driver, Event, Events},
+    freshness::Freshness,
+    http::Http,
+    outbox::Outboxes,
+    progress::Progress,
+};
+use front::{Engine, Front, Threads};
+use hyper_delay_config::Config;
+use hyper_delay_engine::{
+    committer::committer,
+    ledger::{Ledger, mend_after_loss},
+    metrics::{self, InMemory, Limits},
+    scheduler::{Running as Job, Scheduler, Settings, Standing},
+    sizes::Sizes,
+};
+use hyper_delay_fjall::{
+    Embedded, OpenOptions,
+    data_directory::warn_if_open,
+    descriptors::{self, Descriptors},
+};
+use hyper_delay_store::Store;
+use threads::Running;
+
+/// The target of its events in the log.
+const TARGET: &str = "hyper_delay::server";
+
+#[cfg(not(test))]
+const SIZES: Sizes = Sizes::SERVER;
+/// A short test crosses the boundaries of pages.
+#[cfg(test)]
+const SIZES: Sizes = Sizes::SMALL;
+
+/// Starts to listen for HTTP, if there is a listener for it.
+///
+/// # Errors
+///
+/// If the process may open too few files, the configuration does not protect the address of the
+/// server, or the files of TLS cannot be used.
+pub fn start_http(
+    listener: &TcpListener,
+    configs: &watch::Receiver<Config>,
+    http: Option<TcpListener>,
+) -> Result<Option<Http>, ServeError> {
+    let limit = Descriptors::of_process().limit();
+    if limit < descriptors::LEAST {
+        return Err(ServeError::TooFewFiles { limit });
+    }
+    let address = listener.local_addr().map_err(ServeError::Listener)?;
+    let tls = reload::load(&configs.borrow(), address)?.tls;
+    let tls = tls.map(|tls| tls.config);
+    let start = |listener| Http::start(listener, configs.clone(), tls);
+    http.map(start).transpose().map_err(ServeError::Listener)
+}
+
+/// Serves connections of `listener` from the store in `data_dir`, as `hyper_delay::run_reloadable`
+/// does without a cluster, and notes in `progress` what the server has reached.
+///
+/// # Errors
+///
+/// Those of `hyper_delay::run`.
+pub async fn run(
+    listener: TcpListener,
+    configs: watch::Receiver<Config>,
+    options: ServeOptions,
+    progress: Arc<Progress>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let http = start_http(&listener, &configs, options.http)?;
+    let directory = configs.borrow().data_dir.clone();
+    let opening = OpenOptions {
+        accept_loss: options.accept_loss,
+        ..OpenOptions::default()
+    };
+    // A thread of its own: the end of a runtime waits for its blocking threads.
+    let mut opener = Running::start("opener", move || {
+        let store = Embedded::open_with(&directory, opening)?;
+        warn_if_open(&directory);
+        mend_after_loss(&store, SIZES)?;
+        Ok(store)
+    })?;
+    let mut shutdown = pin!(shutdown);
+    let store = tokio::select! {
+        opened = opener.ended() => opened?,
+        // The end of the process interrupts the opening as a crash would. Nothing was accepted yet.
+        () = &mut shutdown => {
+            tracing::info!(target: TARGET, "stopping before the store is open");
+            return Ok(());
+        }
+    };
+    let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
+    let front = Front::prepare(listener, configs, http, progress).await?;
+    serve(front, Arc::new(store), shutdown).await
+}
+
+async fn serve<S: Store>(
+    front: Front,
+    store: Arc<S>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let (config, clock) = (&front.config, front.clock);
+    let dedupe = config.dedupe_seconds.saturating_mul(1000);
+    let ledger = Ledger::open(store.clone(), dedupe, SIZES)?;
+    let (events, inbox) = mpsc::channel();
+    let events = Events::from(events);
+    // The thread that writes keeps the channel open, so the scheduler must be told to end.
+    let _guard = AbandonGuard(events.clone());
+    let (jobs, queue) = mpsc::channel();
+
+    let scheduler = Scheduler::new(
+        store.clone(),
+        Settings::from(config.clone()).with_sizes(SIZES),
+        ledger.low_water(),
+        clock.now(),
+    )
+    .with_standing(Standing {
+        paused: ledger.paused().cloned().collect(),
+        jobs: ledger
+            .running_jobs()
+            .map(|(id, job)| Job::stored(id, job))
+            .collect(),
+    });
+    let metrics = scheduler.metrics();
+    metrics.forecast.begin(ledger.low_water());
+    let driver = Driver {
+        scheduler,
+        events: inbox,
+        jobs,
+        clock,
+        outboxes: Outboxes::default(),
+        pulses: front.progress.pulses.clone(),
+    };
+    let (applier, writer) = committer(store.clone(), ledger, config.sync, queue, clock);
+    let applier = applier
+        .with_metrics(metrics.clone())
+        .watched(front.progress.pulses.clone());
+    let writer = writer
+        .with_metrics(metrics.clone())
+        .watched(front.progress.pulses.clone());
+    let threads = Single {
+        writer: threads::writer(writer, store.clone(), events.clone())?,
+        applier: Running::start("applier", move || {
+            applier.run();
+            Ok(())
+        })?,
+        scheduler: threads::scheduler(driver, store.clone())?,
+    };
+    let read = store.clone();
+    let engine = Engine {
+        store,
+        gauges: Arc::new(move |memory: &[InMemory], limits: &Limits| {
+            let of_scheduler = memory.first().expect("there is one scheduler");
+            metrics::read(&read, of_scheduler, limits)
+        }),
+        metrics,
+        freshness: Freshness::default(),
+    };
+    front.serve(events, engine, threads, shutdown).await
+}
+
+/// The threads of a single node.
+struct Single {
+    writer: Running,
+    applier: Running,
+    /// Ends by itself if another thread panics or the disk fails.
+    scheduler: Running,
+}
+
+impl Threads for Single {
+    const ENDED: &'static str = "everything acknowledged is on disk";
+
+    async fn ended(&mut self) -> Result<(), ServeError> {
+        self.scheduler.ended().await
+    }
+
+    async fn drained(&mut self) -> Result<(), ServeError> {
+        self.scheduler.ended().await
+    }
+
+    async fn finish(mut self) -> Result<(), ServeError> {
+        self.applier.ended().await?;
+        self.writer.ended().await
+    }
+}
+
+/// Ends the threads of a server whose future is dropped or fails. After an orderly end nothing
+/// receives the event.
+#[derive(Debug)]
+pub struct AbandonGuard(pub Events);
+
+impl Drop for AbandonGuard {
+    fn drop(&mut self) {
+        let _ = self.0.send(Event::Abandoned);
+    }
+}
+
+#[cfg(test)]
+mod tests;
