@@ -79,7 +79,7 @@ pub trait Threads {
     fn ended(&mut self) -> impl Future<Output = Result<(), ServeError>> + Send;
 
     /// Resolves when everything that was read is committed and answered, after
-    /// [`Event::Drain`].
+    /// [`Event::Drain`](crate::driver::Event::Drain).
     fn drained(&mut self) -> impl Future<Output = Result<(), ServeError>> + Send;
 
     /// Waits for the end of all threads, once [`ended`](Self::ended) or

@@ -1,6 +1,6 @@
 //! The second listener: health, metrics, requests and the page over HTTP.
 //!
-//! It answers from the start of the process on. Once the store is open, [`Http::serves`] gives it
+//! It answers from the start of the process on. Once the store is open, `Http::serves` gives it
 //! what it reads the answers from.
 
 mod guard;
