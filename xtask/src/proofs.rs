@@ -64,7 +64,7 @@ pub(crate) fn asan() -> Outcome {
 /// As many histories of clusters as find faults that `.ci/run` can miss. A planted fault whose known
 /// seed does no more is looked for.
 pub(crate) fn simulations() -> Outcome {
-    Step::cargo("test --locked --release -p hyper-delay --lib cluster::simulation")
+    Step::cargo("test --locked --release -p hyper-delay-cluster --lib simulation")
         .env("CLUSTER_SEEDS", "2000")
         .env("CLUSTER_SEARCH", "5000")
         .run()
@@ -78,7 +78,7 @@ pub(crate) fn randomized() -> Outcome {
         .run()?;
     let server = workspace::server_selected()?;
     Step::cargo(&format!(
-        "test --locked --release {server} --lib -- --skip scheduler:: --skip cluster::simulation"
+        "test --locked --release {server} --lib -- --skip scheduler:: --skip simulation::"
     ))
     .env("PROPTEST_CASES", "5000")
     .env("HYPER_DELAY_FAULTS", "all")
@@ -129,11 +129,10 @@ fn damage(flips: &str) -> Outcome {
 
 /// Simulated histories of clusters, and faults in clusters of processes.
 pub(crate) fn clusters() -> Outcome {
-    let test = "test --locked --release -p hyper-delay";
-    Step::cargo(&format!("{test} --lib no_history_breaks_a_promise"))
+    Step::cargo("test --locked --release -p hyper-delay-cluster --lib no_history_breaks_a_promise")
         .env("CLUSTER_SEEDS", "300000")
         .run()?;
-    Step::cargo(&format!("{test} --test cluster -- --nocapture"))
+    Step::cargo("test --locked --release -p hyper-delay --test cluster -- --nocapture")
         .env("CLUSTER_FAULTS", "500")
         .run()
 }

@@ -22,7 +22,7 @@ pub mod load {
 pub use crate::command::command_line;
 
 #[cfg(feature = "cluster")]
-pub use crate::cluster::log::etcd::alone::JournalAlone;
+pub use hyper_delay_cluster::log::etcd::alone::JournalAlone;
 
 /// Reads a request over HTTP: the operation with that number, each part of whose path is `name`.
 /// Returns the path and the line that it becomes. `None` if it is refused.

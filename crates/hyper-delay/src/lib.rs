@@ -18,8 +18,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-#[cfg(any(feature = "cluster", test))]
-mod cluster;
 mod run;
 
 #[cfg(feature = "cli")]
@@ -66,8 +64,8 @@ pub mod protocol {
     };
 }
 
-#[cfg(any(feature = "cluster", test))]
-pub use cluster::server::ClusterError;
+#[cfg(feature = "cluster")]
+pub use hyper_delay_cluster::server::ClusterError;
 pub use hyper_delay_server::tls::TlsError;
 pub use hyper_delay_server::{ServeError, ServeOptions};
 pub use hyper_delay_store::StoreError;

@@ -100,7 +100,7 @@ pub(crate) async fn run_watched(
     #[cfg(feature = "cluster")]
     if let Some(cluster) = cluster {
         let start = (listener, configs, options);
-        return crate::cluster::server::run(start, &cluster, progress, shutdown).await;
+        return hyper_delay_cluster::server::run(start, &cluster, progress, shutdown).await;
     }
     hyper_delay_server::run(listener, configs, options, progress, shutdown).await
 }

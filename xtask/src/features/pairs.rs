@@ -3,7 +3,7 @@
 /// The pairs, with their libraries. A test looks for those that are missing, and for those that
 /// nothing mentions any more.
 pub(super) const PAIRS: [(&str, &str); 10] = [
-    ("hyper-delay", "cli,cluster"),
+    ("hyper-delay", "cluster,internals"),
     ("race", "std,web"),
     ("race-balance", "tower,tracing"),
     ("race-connect", "hickory,tokio"),

@@ -15,7 +15,7 @@ use hyper_delay_protocol::{access::TokenFileError, inflate::InflateError};
 use hyper_delay_server::ServeError;
 
 #[cfg(feature = "cluster")]
-use crate::cluster::{
+use hyper_delay_cluster::{
     admin::AdminError, import::ImportError, log::etcd::config::EtcdConfigError,
     setup::PasswordError,
 };

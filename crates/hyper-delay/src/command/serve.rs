@@ -9,12 +9,12 @@ use super::{
     service_manager::ServiceManager,
     signal::{self, Reload},
 };
+use crate::run::run_watched;
 #[cfg(feature = "cluster")]
-use crate::cluster::{
+use hyper_delay_cluster::{
     link::tls::LinkTls,
     setup::{etcd_config, link_files},
 };
-use crate::run::run_watched;
 #[cfg(feature = "cluster")]
 use hyper_delay_config::Cluster;
 use hyper_delay_config::{Config, Loaded, LogFormat, Overrides, parse_address};

@@ -21,8 +21,8 @@ const ENDINGS: [&str; 5] = [
     "hyper-delay-server/src/error.rs",
     "hyper-delay-server/src/tls/error.rs",
     "hyper-delay-server/src/tls/validity.rs",
-    "hyper-delay/src/cluster/serve/error.rs",
-    "hyper-delay/src/cluster/node/error.rs",
+    "hyper-delay-cluster/src/serve/error.rs",
+    "hyper-delay-cluster/src/node/error.rs",
 ];
 
 fn read(path: &Path) -> String {

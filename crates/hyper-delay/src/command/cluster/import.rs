@@ -9,8 +9,8 @@ use super::{
     },
     At, Opened,
 };
-use crate::cluster::{admin::AdminError, import::Importing, setup};
 use hyper_delay_archive::salvage::{self, SalvageError};
+use hyper_delay_cluster::{admin::AdminError, import::Importing, setup};
 
 /// Take the tasks of a stopped server into a new cluster.
 ///

@@ -7,7 +7,7 @@ use super::{
     },
     At, Opened,
 };
-use crate::cluster::{admin::Was, setup};
+use hyper_delay_cluster::{admin::Was, setup};
 
 /// Make the node of the configuration a member, and make the cluster if there is none.
 ///

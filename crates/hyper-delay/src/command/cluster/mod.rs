@@ -11,7 +11,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand};
 
 use super::{Failure, log};
-use crate::cluster::{admin::Admin, log::etcd::Etcd, setup};
+use hyper_delay_cluster::{admin::Admin, log::etcd::Etcd, setup};
 use hyper_delay_config::{self, Config, LogFormat, Overrides};
 
 /// Make a cluster, add and remove its nodes, and look at it.

@@ -9,7 +9,7 @@ use super::{
     At, Opened,
     table::table,
 };
-use crate::cluster::admin::{self, Life, NodeStatus, ShardStatus};
+use hyper_delay_cluster::admin::{self, Life, NodeStatus, ShardStatus};
 
 /// Print the nodes of the cluster, who leads the shards, and how far the nodes are.
 ///
@@ -128,7 +128,7 @@ fn shards(status: &admin::Status) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::{Charter, admin::LeaderStatus};
+    use hyper_delay_cluster::{Charter, admin::LeaderStatus};
 
     fn node(name: &str, state: Life) -> NodeStatus {
         NodeStatus {

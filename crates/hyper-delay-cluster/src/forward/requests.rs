@@ -1,0 +1,369 @@
+//! What clients ask for.
+
+use std::sync::Arc;
+
+use super::{
+    Forwarder,
+    connection::Connection,
+    session::{Contents, Pending, Queueable, What},
+    wire::{Asked, NO_ANSWER, ToLeader, Why},
+};
+use crate::{ShardId, shard_of};
+use hyper_delay_engine::scheduler::{Ask, ConsumerId, Input};
+use hyper_delay_protocol::{
+    Accept, Code, Mode, Refusal, Reply, Request, Schedule,
+    access::{Denial, Grant, Right},
+};
+
+impl Forwarder {
+    /// Something has happened on a connection.
+    pub(super) fn input(&mut self, input: Input) {
+        match input {
+            Input::Opened(consumer) => {
+                let connection = Connection::new(self.setup.credit);
+                self.connections.insert(consumer, connection);
+            }
+            Input::Closing(consumer) => self.closing(consumer),
+            Input::Closed(consumer) => self.closed(consumer),
+            Input::Asked(consumer, asks) => {
+                for ask in asks {
+                    self.asked(consumer, ask);
+                }
+            }
+            Input::Operated(operated) => self.operated(*operated),
+            Input::Seen(seen) => self.seen(seen),
+            Input::Future(reply_to) => self.future(reply_to),
+            Input::Stats(asked) => self.counts(asked),
+            Input::Settings(settings) => self.setup.configure(settings.config()),
+            Input::Ending => self.ending(),
+            Input::Unsent(copy) => self.not_sent(copy, Why::Gone),
+            Input::Unwritten { copy, attempt } => {
+                self.not_sent(copy, Why::Unwritten { attempt });
+            }
+            Input::Void {
+                copy,
+                attempt,
+                authority,
+            } => {
+                if self.has_copy_of(&copy, authority.as_ref()) {
+                    self.not_sent(copy, Why::Void { attempt });
+                }
+            }
+            Input::SentTooLate {
+                copy,
+                attempt,
+                until,
+            } => {
+                self.not_sent(copy, Why::TooLate { attempt, until });
+            }
+            Input::Undeliverable { copy, reason } => {
+                self.not_sent(copy, Why::Undeliverable(reason));
+            }
+            _ => debug_assert!(false, "this is for a scheduler"),
+        }
+    }
+
+    /// This node ends. Its connections close one by one, and what they have in flight has not failed.
+    fn ending(&mut self) {
+        self.is_ending = true;
+        for shard in (0..self.setup.shards).map(ShardId) {
+            if self.session(shard).up().is_some() {
+                self.send(shard, ToLeader::Ending);
+            }
+        }
+    }
+
+    fn closing(&mut self, consumer: ConsumerId) {
+        if let Some(connection) = self.connections.get_mut(&consumer)
+            && !connection.is_closing
+        {
+            connection.is_closing = true;
+            for shard in connection.opened.clone() {
+                self.send(shard, ToLeader::Closing(consumer));
+            }
+        }
+    }
+
+    fn closed(&mut self, consumer: ConsumerId) {
+        self.gives_back_waiting(consumer, |_| true);
+        let Some(connection) = self.connections.remove(&consumer) else {
+            return;
+        };
+        self.routes -= connection.routes().len();
+        for shard in connection.opened {
+            self.send(shard, ToLeader::Closed(consumer));
+        }
+    }
+
+    fn asked(&mut self, consumer: ConsumerId, ask: Ask) {
+        let Ask {
+            line,
+            weight,
+            grant,
+        } = ask;
+        let (route, id) = line.request.names();
+        let to = Pending {
+            consumer,
+            tag: line.tag,
+            weight,
+            route: route.cloned(),
+            id: id.cloned(),
+            what: What::Other,
+        };
+        match line.request {
+            Request::Ping => self.reply(to, Reply::Pong),
+            Request::Register {
+                route,
+                credit,
+                mode,
+                accept,
+            } => self.register(to, route, mode, (credit, accept)),
+            Request::Unregister { route } => self.unregister(to, route),
+            Request::Schedule(schedule) => self.schedule(to, schedule, grant),
+            Request::Ack { delivery, confirm } => self.acked(to, &delivery, confirm),
+            Request::Nack {
+                delivery,
+                delay_ms,
+                reason,
+                failed,
+            } => self.nacked(to, &delivery, (delay_ms, reason, failed)),
+            Request::Touch {
+                delivery,
+                extend_ms,
+            } => self.touched(to, &delivery, extend_ms),
+            request @ Request::Cancel { .. } => self.ask(to, request, grant),
+            _ => {
+                debug_assert!(false, "the connection answers these");
+                self.reply_or_quiet(to, None);
+            }
+        }
+    }
+
+    /// Passes a request of a route to the leader of its shard.
+    pub(super) fn ask(&mut self, to: Pending, request: Request, grant: Option<Arc<Grant>>) {
+        let shard = to.route.as_ref().map(|route| self.shard_of(route));
+        let asked = Box::new(Asked::Request(request, grant));
+        self.forward(
+            shard.unwrap_or_default(),
+            to.consumer,
+            Queueable::Request(asked, to),
+        );
+    }
+
+    fn register(
+        &mut self,
+        mut to: Pending,
+        route: Arc<str>,
+        mode: Mode,
+        (credit, accept): (Option<u16>, Option<Accept>),
+    ) {
+        if let Some(refusal) = self.refuse_route(to.consumer, &route) {
+            return self.refuse(to, refusal);
+        }
+        let consumer = to.consumer;
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return self.reply_or_quiet(to, None);
+        };
+        let wish = connection.wish(credit, accept);
+        if connection.own_route() == Some(&route) {
+            connection.keeps_own();
+        }
+        let is_new = connection.add_route(&route, mode);
+        self.routes += usize::from(is_new);
+        self.balance(consumer);
+        to.what = What::Register { mode, is_new, wish };
+        let register = Request::Register {
+            route,
+            credit: None,
+            mode,
+            accept: None,
+        };
+        self.ask(to, register, None);
+    }
+
+    /// Tells the leader of a shard of a connection, if there is one.
+    pub(super) fn open(&mut self, shard: ShardId, consumer: ConsumerId) {
+        let session = self.session(shard);
+        let is_here = session.contents == Contents::Here;
+        let Some(up) = session.up() else {
+            return;
+        };
+        let lends = up.lends;
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if lends {
+            connection.lending.open_once(shard);
+        }
+        if connection.opened.insert(shard) {
+            self.send(shard, ToLeader::Opened(consumer));
+            if !is_here {
+                self.send(shard, ToLeader::Closing(consumer));
+            }
+        }
+        self.balance(consumer);
+    }
+
+    /// The leader has registered a route, or taken a task of the connection's own one. Since the
+    /// connection asked for it, an earlier registration can have ended: replaced by another
+    /// connection, unregistered, or given up without a leader.
+    pub(super) fn registered(
+        &mut self,
+        consumer: ConsumerId,
+        shard: ShardId,
+        route: &Arc<str>,
+        mode: Mode,
+    ) {
+        let up = self.session(shard).up();
+        let lends = up.is_some_and(|up| up.lends);
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if connection.own_route() == Some(route) {
+            connection.keeps_own();
+        }
+        if !connection.add_route(route, mode) {
+            return;
+        }
+        self.routes += 1;
+        if lends && !connection.is_closing {
+            connection.lending.open_once(shard);
+            self.balance(consumer);
+        }
+    }
+
+    fn unregister(&mut self, to: Pending, route: Arc<str>) {
+        self.leave(to.consumer, &route);
+        self.ask(to, Request::Unregister { route }, None);
+    }
+
+    /// A connection has a route no longer. With the last one of a shard, its leader gives back what
+    /// it was lent.
+    pub(super) fn leave(&mut self, consumer: ConsumerId, route: &str) {
+        let (shard, shards) = (self.shard_of(route), self.setup.shards);
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if !connection.remove_route(route) {
+            return;
+        }
+        self.routes -= 1;
+        let mut others = connection.routes().keys();
+        if !others.any(|other| shard_of(other, shards) == shard) {
+            connection.lending.retire(shard);
+            self.balance(consumer);
+        }
+    }
+
+    /// Refuses one more route for a connection that may have no more.
+    fn refuse_route(&self, consumer: ConsumerId, route: &Arc<str>) -> Option<Refusal> {
+        let connection = self.connections.get(&consumer)?;
+        if connection.has_route(route) {
+            return None;
+        }
+        let (of_one, of_all) = (connection.routes().len(), self.routes);
+        let most_of_one = self.setup.max_routes_per_connection;
+        let most = self.setup.max_routes;
+        let message = if of_one >= most_of_one {
+            format!(
+                "this connection has {of_one} routes, and max_routes_per_connection is \
+                 {most_of_one}: unregister some, or raise it"
+            )
+        } else if of_all >= most {
+            format!(
+                "all connections of this node have {of_all} routes, and max_routes is {most}: \
+                 unregister some, or raise it"
+            )
+        } else {
+            return None;
+        };
+        Some(Refusal {
+            route: Some(route.clone()),
+            ..Refusal::new(Code::TooManyRoutes, message)
+        })
+    }
+
+    /// Passes a schedule on, with a route and an id: a client that must repeat it has both.
+    fn schedule(&mut self, mut to: Pending, mut schedule: Schedule, grant: Option<Arc<Grant>>) {
+        let consumer = to.consumer;
+        let (route, is_own) = match schedule.route.take() {
+            Some(route) => (route, false),
+            None => match self.route_of(consumer) {
+                Some(route) => route,
+                None => return self.reply_or_quiet(to, None),
+            },
+        };
+        if let Some(grant) = grant.as_ref().filter(|_| !is_own)
+            && !grant.allows(Right::Schedule, &route)
+        {
+            let missing = Denial::Missing(Right::Schedule).to_string();
+            let refusal = Refusal {
+                id: schedule.id,
+                ..Refusal::new(Code::Forbidden, missing)
+            };
+            return self.refuse(to, refusal);
+        }
+        let new_id = || uuid::Uuid::now_v7().to_string().into();
+        let id = schedule.id.get_or_insert_with(new_id).clone();
+        if is_own {
+            if let Some(refusal) = self.refuse_route(consumer, &route) {
+                let id = Some(id);
+                return self.refuse(to, Refusal { id, ..refusal });
+            }
+            self.bind_own(consumer, &route);
+            to.what = What::ScheduleOnOwn;
+        }
+        to.id = Some(id);
+        to.route = Some(route.clone());
+        schedule.route = Some(route);
+        self.ask(to, Request::Schedule(schedule), grant);
+    }
+
+    /// Registers the connection's own route.
+    fn bind_own(&mut self, consumer: ConsumerId, route: &Arc<str>) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        connection.schedules_on_own();
+        if connection.add_route(route, Mode::Shared) {
+            self.routes += 1;
+            let shard = self.shard_of(route);
+            self.open(shard, consumer);
+            self.send(
+                shard,
+                ToLeader::Bound(consumer, route.clone(), Mode::Shared),
+            );
+        }
+    }
+
+    /// A schedule on the connection's own route is answered. A refused one has changed nothing, so its
+    /// registration of that route is undone, unless another schedule rests on it.
+    pub(super) fn scheduled_on_own(&mut self, consumer: ConsumerId, was_refused: bool) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if !connection.scheduled_on_own(was_refused) {
+            return;
+        }
+        let Some(route) = connection.own_route().cloned() else {
+            return;
+        };
+        let shard = self.shard_of(&route);
+        self.leave(consumer, &route);
+        if self.session(shard).up().is_some() {
+            let unregister = Box::new(Asked::Request(Request::Unregister { route }, None));
+            self.send(shard, ToLeader::Asked(consumer, NO_ANSWER, unregister));
+        }
+    }
+
+    /// Returns the route of a schedule without one: the only one that the connection has
+    /// registered, or the connection's own route. The flag is true for its own route.
+    fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
+        let connection = self.connections.get_mut(&consumer)?;
+        if let Some(route) = connection.only_route() {
+            let is_own = connection.own_route() == Some(route);
+            return Some((route.clone(), is_own));
+        }
+        Some((connection.make_own_route(), true))
+    }
+}

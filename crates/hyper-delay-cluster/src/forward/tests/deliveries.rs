@@ -1,0 +1,398 @@
+use super::*;
+
+#[test]
+fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.delivers(0, ("r", "y", 4), 0);
+    world.effects();
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.asks(r#"{"kind":"ack","id":"x"}"#);
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let [
+        ToLeader::Opened(CLIENT),
+        ToLeader::Adopted(CLIENT, adopted),
+        ToLeader::Acked {
+            subject,
+            confirm: None,
+            ..
+        },
+        ToLeader::Ready,
+        // It has no route.
+        ToLeader::Lent(CLIENT, 1),
+        ToLeader::Recalled(CLIENT, 1),
+    ] = &sent[..]
+    else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(
+        (&*adopted[0].id, adopted[0].seq, adopted.len()),
+        ("y", 4, 1)
+    );
+    assert_eq!((&*subject.id, subject.seq), ("x", 3));
+}
+
+/// Whether the acks that a leader hears of are to be confirmed.
+fn confirmed(sent: &[ToLeader]) -> Vec<bool> {
+    let acks = sent.iter().filter_map(|message| match message {
+        ToLeader::Acked { confirm, .. } => Some(confirm.is_some()),
+        _ => None,
+    });
+    acks.collect()
+}
+
+#[test]
+fn an_ack_whose_answer_is_lost_reaches_the_next_leader() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
+    assert_eq!(confirmed(&world.sent()), [true]);
+    world.event(Event::Unlinked("b".into()));
+    assert_eq!(world.replies(), ["unavailable"]);
+    world.up(0, "c", 8);
+    assert_eq!(confirmed(&world.sent()), [false]);
+    // That one may not have taken it either.
+    world.told(0, "c", ToServing::Ended { epoch: 8 });
+    world.event(Event::Linked("b".into()));
+    world.up(0, "b", 9);
+    assert_eq!(confirmed(&world.sent()), [false]);
+}
+
+#[test]
+fn an_ack_that_waits_too_long_for_a_leader_reaches_the_next_one() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
+    world.effects();
+    world.now += 2_001;
+    assert_eq!(world.replies(), ["unavailable"]);
+    world.up(0, "c", 8);
+    assert_eq!(confirmed(&world.sent()), [false]);
+}
+
+#[test]
+fn an_ack_without_an_answer_can_be_repeated() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    let ack = r#"{"kind":"ack","id":"x","confirm":true}"#;
+    world.asks(ack);
+    world.event(Event::Unlinked("b".into()));
+    assert_eq!(world.replies(), ["unavailable"]);
+    world.asks(ack);
+    world.up(0, "c", 8);
+    assert_eq!(confirmed(&world.sent()), [false, true]);
+    world.asks(ack);
+    assert_eq!(world.replies(), ["acked"], "it is not known any more");
+}
+
+#[test]
+fn an_answer_to_an_earlier_revision_is_not_taken_for_one_to_a_later_one() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    // Its time is over; it was cancelled and scheduled anew, and another node leads.
+    world.now += 31_000;
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.up(0, "c", 8);
+    world.effects();
+    let revision = |world: &mut World, attempt| {
+        world.delivers_round(0, ("r", "x", 9, attempt), 0);
+        let effects = world.effects();
+        let sent = effects.to_leaders.into_iter().map(|(_, _, sent)| sent);
+        let sent: Vec<_> = sent
+            .filter(|it| matches!(it, ToLeader::NotSent(..)))
+            .collect();
+        (sent, effects.messages.len())
+    };
+    let (sent, delivered) = revision(&mut world, 1);
+    assert!(
+        matches!(&sent[..], [ToLeader::NotSent(CLIENT, it)] if it.seq == 9),
+        "{sent:?}"
+    );
+    assert_eq!(delivered, 0);
+    let (sent, delivered) = revision(&mut world, 2);
+    assert_eq!((sent.len(), delivered), (0, 1));
+}
+
+#[test]
+fn an_id_is_delivered_once_at_a_time() {
+    let [first, second] = routes();
+    let mut world = World::new(2);
+    world.up(0, "b", 7);
+    world.up(1, "b", 8);
+    world.effects();
+    world.delivers(0, (&first, "x", 3), 0);
+    world.delivers(1, (&second, "x", 4), 0);
+    assert_eq!(world.replies(), [format!("x of {first}")]);
+    world.asks(r#"{"kind":"ack","id":"x"}"#);
+    let mut effects = world.effects();
+    let acked = effects.to_leaders.iter().find_map(|(_, shard, message)| {
+        matches!(message, ToLeader::Acked { .. }).then_some(*shard)
+    });
+    assert_eq!(acked, Some(ShardId(0)));
+    let last = effects.messages.pop().unwrap().1;
+    assert!(matches!(last, Message::Deliver { seq: 4, .. }));
+}
+
+#[test]
+fn a_delivery_waits_for_its_content() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.event(Event::Applied(ShardId(0), 11));
+    world.delivers(0, ("r", "x", 3), 12);
+    world.delivers(0, ("r", "y", 2), 10);
+    assert_eq!(world.replies(), ["y of r"]);
+    world.event(Event::Applied(ShardId(0), 12));
+    assert_eq!(world.replies(), ["x of r"]);
+}
+
+/// Deliveries that are given back, and connections that close, as the leader sees it.
+fn given_back(sent: &[ToLeader]) -> (Vec<u64>, usize) {
+    let not_sent = sent.iter().filter_map(|message| match message {
+        ToLeader::NotSent(
+            CLIENT,
+            NotSent {
+                seq,
+                why: Why::Void { attempt: 1 },
+                ..
+            },
+        ) => Some(*seq),
+        _ => None,
+    });
+    let closing = |message: &&ToLeader| matches!(message, ToLeader::Closing(CLIENT));
+    (not_sent.collect(), sent.iter().filter(closing).count())
+}
+
+#[test]
+fn a_node_whose_replica_stands_still_gives_deliveries_back_until_it_goes_on() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.asks(r#"{"kind":"register","route_key":"r"}"#);
+    world.effects();
+    let (route, credit) = ("r".into(), 0);
+    let registered = Told::Reply(1, Reply::Registered { route, credit });
+    world.told(0, "b", ToServing::Told(CLIENT, registered));
+    world.event(Event::Applied(ShardId(0), 11));
+    world.delivers(0, ("r", "x", 3), 12);
+    world.effects();
+    world.now = 999;
+    assert_eq!(given_back(&world.sent()), (vec![], 0));
+    world.now = 1_000;
+    assert_eq!(given_back(&world.sent()), (vec![3], 1));
+    world.delivers(0, ("r", "y", 4), 0);
+    assert_eq!(given_back(&world.sent()), (vec![4], 0));
+    world.event(Event::Applied(ShardId(0), 12));
+    let sent = world.sent();
+    assert!(
+        matches!(sent[..], [ToLeader::Begin { epoch: 7, .. }]),
+        "{sent:?}"
+    );
+    world.accepts(0, "b", 7);
+    let sent = world.sent();
+    let is_lent = |message: &ToLeader| matches!(message, ToLeader::Lent(CLIENT, _));
+    assert!(sent.iter().any(is_lent), "{sent:?}");
+}
+
+#[test]
+fn a_node_whose_replica_has_stopped_takes_deliveries_again_when_it_is_replaced() {
+    let mut world = World::new(1);
+    world.event(Event::Follows(ShardId(0), false));
+    world.up(0, "b", 7);
+    world.asks(r#"{"kind":"register","route_key":"r"}"#);
+    let (back, closing) = given_back(&world.sent());
+    assert_eq!((back, closing), (vec![], 1));
+    world.delivers(0, ("r", "x", 3), 0);
+    assert_eq!(given_back(&world.sent()), (vec![3], 0));
+    world.event(Event::Follows(ShardId(0), true));
+    assert!(matches!(world.sent()[..], [ToLeader::Begin { .. }]));
+}
+
+#[test]
+fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    let copy = CopyOf {
+        consumer: CLIENT,
+        seq: 3,
+        id: "x".into(),
+    };
+    world.event(Event::Input(Input::Unsent(copy)));
+    let sent = world.sent();
+    assert!(matches!(&sent[..], [ToLeader::NotSent(CLIENT, not_sent)] if not_sent.seq == 3));
+    world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
+    assert_eq!(world.replies(), ["acked"], "there is no such delivery");
+}
+
+#[test]
+fn a_named_answer_takes_the_delivery_it_names() {
+    let mut deliveries = crate::forward::deliveries::Deliveries::new(10);
+    let named = |id: &str, attempt| Named {
+        id: id.into(),
+        route: None,
+        attempt,
+    };
+    assert!(deliveries.answered(&named("x", None)).is_none());
+    let authority = Arc::new(Authority::new(0, Tick::new(10)));
+    let delivered = crate::forward::deliveries::Delivered {
+        shard: ShardId(0),
+        route: "r".into(),
+        seq: 1,
+        attempt: 2,
+        epoch: 1,
+        until: Tick::new(5),
+        until_there: Tick::new(5),
+        write_by: Tick::new(4),
+        expires: None,
+        authority,
+    };
+    let added = deliveries.add(&"x".into(), delivered, Tick::ZERO);
+    assert!(added.is_some());
+    assert!(deliveries.answered(&named("x", Some(1))).is_none());
+    deliveries.prune(Tick::new(5));
+    assert_eq!(deliveries.len(), 0);
+    let late = deliveries.answered(&named("x", Some(2))).unwrap();
+    assert_eq!((late.seq, &*late.route), (1, "r"));
+}
+
+#[test]
+fn late_acks_of_as_many_deliveries_as_the_highest_credit_count() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    for (number, credit) in [(1, 5_000), (2, 1)] {
+        let register = format!(r#"{{"kind":"register","route_key":"r","credit":{credit}}}"#);
+        world.asks(&register);
+        let (route, credit) = ("r".into(), 0);
+        let told = Told::Reply(number, Reply::Registered { route, credit });
+        world.told(0, "b", ToServing::Told(CLIENT, told));
+    }
+    for seq in 0..5_000 {
+        world.delivers(0, ("r", &format!("task-{seq}"), seq), 0);
+    }
+    world.effects();
+    world.now = 900;
+    let holds = world.holds();
+    world.told(0, "b", ToServing::Holds { epoch: 7, holds });
+    world.now = 31_000;
+    let connection = world.forwarder.connections.get_mut(&CLIENT).unwrap();
+    connection.deliveries.prune(at(31_000).monotonic);
+    let named = Named {
+        id: "task-0".into(),
+        route: None,
+        attempt: None,
+    };
+    assert!(connection.deliveries.answered(&named).is_some());
+}
+
+#[test]
+fn a_copy_that_was_not_passed_on_when_the_link_broke_has_not_failed() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.event(Event::Applied(ShardId(0), 11));
+    world.delivers(0, ("r", "x", 3), 11);
+    world.delivers(0, ("other", "x", 4), 11);
+    world.delivers(0, ("r", "y", 5), 12);
+    assert_eq!(world.replies(), ["x of r"], "the others wait");
+    // The first new link breaks before the leader has read anything.
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        world.event(Event::Unlinked("b".into()));
+        world.event(Event::Linked("b".into()));
+        let sent = world.sent();
+        let last = matches!(sent[..], [ToLeader::Begin { heard: Some(5), .. }]);
+        assert!(last, "{sent:?}");
+        world.accepts(0, "b", 7);
+        said = world.sent();
+    }
+    let adopted = said.iter().filter_map(|message| match message {
+        ToLeader::Adopted(CLIENT, adopted) => Some(adopted),
+        _ => None,
+    });
+    let mut adopted: Vec<u64> = adopted.flatten().map(|copy| copy.seq).collect();
+    assert_eq!(
+        adopted.last(),
+        Some(&3),
+        "its id is delivered once at a time"
+    );
+    adopted.sort_unstable();
+    assert_eq!(adopted, [3, 4, 5]);
+    let (mut back, _) = given_back(&said);
+    back.sort_unstable();
+    assert_eq!(back, [4, 5]);
+    world.asks(r#"{"kind":"ack","id":"x"}"#);
+    assert!(world.replies().iter().all(|it| !it.starts_with("x of")));
+}
+
+#[test]
+fn a_leadership_hears_how_many_of_its_copies_have_arrived() {
+    let mut world = World::new(1);
+    world.leads(0, "b", 7);
+    let sent = world.sent();
+    assert!(
+        matches!(sent[..], [ToLeader::Begin { heard: None, .. }]),
+        "{sent:?}"
+    );
+    world.accepts(0, "b", 7);
+    world.effects();
+    world.delivers(0, ("r", "x", 3), 0);
+    world.now = 250;
+    let sent = world.effects().to_leaders;
+    let ping = matches!(sent[..], [(_, _, ToLeader::Ping { heard: 3, .. })]);
+    assert!(ping, "{sent:?}");
+    world.leads(0, "c", 8);
+    let sent = world.sent();
+    assert!(
+        matches!(
+            sent[..],
+            [ToLeader::Begin {
+                epoch: 8,
+                heard: None,
+                ..
+            }]
+        ),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn a_touch_extends_a_delivery_whatever_the_wall_clock_of_the_node_says() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    world.asks(r#"{"kind":"touch","id":"x"}"#);
+    world.effects();
+    let (named, until) = ("x", Tick::new(77 + 50_000 * MILLI));
+    let touched = Reply::Touched {
+        id: named.into(),
+        route: Some("r".into()),
+        attempt: Some(1),
+        // An hour ahead of the clock of this node.
+        deadline: Some(at(3_600_000).wall_millis()),
+    };
+    world.told(
+        0,
+        "b",
+        ToServing::Told(CLIENT, Told::Touched(1, touched, until)),
+    );
+    assert_eq!(world.replies(), ["touched"]);
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.effects();
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let left = sent.iter().find_map(|message| match message {
+        ToLeader::Adopted(CLIENT, adopted) => Some(adopted[0].left),
+        _ => None,
+    });
+    assert_eq!(left, Some(Duration::from_secs(50)));
+}

@@ -1,0 +1,190 @@
+mod deliveries;
+mod held;
+mod registrations;
+mod requests;
+mod sessions;
+mod untold;
+
+use std::sync::Arc;
+
+use race_wheel::Tick;
+
+use super::{
+    wire::{Asked, Copy, Holds, Look, Looked, NotSent, ToLeader, ToServing, Told, Why},
+    *,
+};
+use crate::log::Member;
+use hyper_delay_engine::{
+    ledger::Subject,
+    scheduler::{Ask, CopyOf, CountsAsked, Credit, Listed, ReplyTo},
+};
+use hyper_delay_protocol::{Accept, Mode, Named, Reason, Request, Stats, parse};
+
+const MILLI: u64 = 1_000_000;
+const CLIENT: ConsumerId = 5;
+
+fn at(millis: u64) -> Now {
+    Now {
+        wall_nanos: (1_000_000 + millis) * MILLI,
+        monotonic: Tick::new((10_000 + millis) * MILLI),
+    }
+}
+
+/// A forwarder of node `a` with a client, at a time in milliseconds.
+struct World {
+    forwarder: Forwarder,
+    now: u64,
+}
+
+impl World {
+    fn new(shards: u16) -> Self {
+        let setup = Setup {
+            node: "a".into(),
+            shards,
+            lease: Duration::from_millis(2_000),
+            credit: 10,
+            max_routes_per_connection: 3,
+            max_routes: 5,
+            max_delay_millis: 86_400_000,
+            max_line_bytes: 65_536,
+        };
+        let mut world = Self {
+            forwarder: Forwarder::new(setup, Arc::default(), at(0)),
+            now: 0,
+        };
+        world.event(Event::Linked("b".into()));
+        world.event(Event::Linked("c".into()));
+        world.event(Event::Input(Input::Opened(CLIENT)));
+        world
+    }
+
+    fn event(&mut self, event: Event) {
+        self.forwarder.handle(event, at(self.now));
+    }
+
+    fn asks(&mut self, json: &str) {
+        self.asks_as(CLIENT, json);
+    }
+
+    fn asks_as(&mut self, consumer: ConsumerId, json: &str) {
+        let line = parse(json.as_bytes()).unwrap();
+        let ask = Ask {
+            line,
+            weight: 3,
+            grant: None,
+        };
+        self.event(Event::Input(Input::Asked(consumer, vec![ask])));
+    }
+
+    fn effects(&mut self) -> Effects {
+        self.forwarder.tick(at(self.now));
+        self.forwarder.take_effects()
+    }
+
+    /// Returns the messages to leaders, except pings.
+    fn sent(&mut self) -> Vec<ToLeader> {
+        let sent = self.effects().to_leaders.into_iter();
+        let sent = sent.map(|(_, _, message)| message);
+        sent.filter(|it| !matches!(it, ToLeader::Ping { .. }))
+            .collect()
+    }
+
+    /// What the client is told: the codes of errors, and the names of other replies.
+    fn replies(&mut self) -> Vec<String> {
+        let messages = self.effects().messages.into_iter();
+        let replies = messages.map(|(_, message)| match message {
+            Message::Reply {
+                reply: Reply::Error(refusal),
+                ..
+            } => refusal.code.as_str().to_owned(),
+            Message::Reply { reply, .. } => {
+                let mut line = Vec::new();
+                reply.encode(None, &mut line);
+                let line = String::from_utf8(line).unwrap();
+                line.split('"').nth(3).unwrap().to_owned()
+            }
+            Message::Deliver { id, route, .. } => format!("{id} of {route}"),
+            other => format!("{other:?}"),
+        });
+        replies.collect()
+    }
+
+    fn leads(&mut self, shard: u16, node: &str, epoch: u64) {
+        let leader = Leader {
+            member: Member {
+                node: node.into(),
+                address: "there:1".into(),
+            },
+            epoch,
+            lease: crate::log::LeaseId(1),
+        };
+        self.event(Event::Leader(ShardId(shard), Some(leader)));
+    }
+
+    fn told(&mut self, shard: u16, node: &str, told: ToServing) {
+        self.event(Event::Told(node.into(), ShardId(shard), told));
+    }
+
+    fn holds(&self) -> Holds {
+        Holds {
+            asked: at(self.now).monotonic,
+            at: Tick::new(77),
+            until: Tick::new(77 + 1_000 * MILLI),
+        }
+    }
+
+    /// The leader accepts the session that it was asked for last.
+    fn accepts(&mut self, shard: u16, node: &str, epoch: u64) {
+        let mut holds = self.holds();
+        if let session::State::Begun(_, sent) = self.forwarder.session(ShardId(shard)).state {
+            holds.asked = sent;
+        }
+        self.told(shard, node, ToServing::Accepted { epoch, holds });
+    }
+
+    fn up(&mut self, shard: u16, node: &str, epoch: u64) {
+        self.leads(shard, node, epoch);
+        self.effects();
+        self.accepts(shard, node, epoch);
+    }
+
+    fn delivers(&mut self, shard: u16, (route, id, seq): (&str, &str, u64), after: u64) {
+        self.delivers_round(shard, (route, id, seq, 1), after);
+    }
+
+    /// The leader that there is a session with sends a delivery of a round.
+    fn delivers_round(
+        &mut self,
+        shard: u16,
+        (route, id, seq, attempt): (&str, &str, u64, u32),
+        after: u64,
+    ) {
+        let partner = self.forwarder.session(ShardId(shard)).partner();
+        let node = partner.expect("there is a session").node.to_string();
+        let copy = Copy {
+            number: seq,
+            subject: Subject {
+                route: route.into(),
+                id: id.into(),
+                seq,
+                attempt,
+            },
+            until: Tick::new(77 + 30_000 * MILLI),
+            write_by: Tick::new(77 + 29_000 * MILLI),
+            expires: None,
+            after,
+        };
+        let told = Told::Deliver(Box::new(copy));
+        self.told(shard, &node, ToServing::Told(CLIENT, told));
+    }
+}
+
+/// Routes of two shards.
+fn routes() -> [String; 2] {
+    [0, 1].map(|shard| {
+        let mut names = (0..).map(|number| format!("r{number}"));
+        names.find(|name| shard_of(name, 2).0 == shard).unwrap()
+    })
+}
+
+const CANCEL: &str = r#"{"kind":"cancel","route_key":"r","id":"x"}"#;

@@ -1,0 +1,139 @@
+//! Several nodes that keep the same tasks.
+//!
+//! A trusted engine keeps, for each shard of the tasks, a *journal*: the latest batches of writes,
+//! in order ([`log`]). A batch is durable, and is acknowledged, when it is in the journal. Every
+//! node applies the journal of every shard to a store of its own ([`replica`]); one node leads the
+//! shard: it runs the scheduler and appends to the journal ([`shard`]). All these are state
+//! machines; a node runs them on threads ([`node`]).
+//!
+//! ```text
+//! leader:    scheduler ──job──▶ ledger ──batch──▶ journal ──▶ store ──▶ scheduler ──▶ replies
+//! followers:                                        └──────▶ store
+//! ```
+//!
+//! # What keeps two leaders apart
+//!
+//! - **The fence.** An entry is appended only while the leadership is the one that the request
+//!   names, and only in the place after the last one. So a leader that was replaced cannot append
+//!   any more, and the next one, which first reads the journal to its end, has seen all that it did
+//!   append.
+//! - **The lease.** A leadership is taken over when its node has given no sign of life for a lease.
+//!   A leader stops before that, by its own clock ([`lease`]). So what is not in the journal, a
+//!   delivery, is only started by a leader that has no successor yet. The engine keeps no time:
+//!   [`beats`] says how the nodes do, and why that is enough.
+//!
+//! # What is read
+//!
+//! A node reads its replicas of all shards as one store ([`merged`]), so it answers every request
+//! that changes nothing.
+//!
+//! # What is not known
+//!
+//! An append without an answer may have been carried out, or may be carried out later. It is
+//! settled by sending the same request until there is an answer: an entry that is there already is
+//! recognised. If the leadership ends before, the leader forgets what it had in memory, and reads
+//! the journal like any other node.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+pub mod admin;
+pub(crate) mod beats;
+mod calls;
+pub(crate) mod clock_check;
+mod entry;
+pub(crate) mod forward;
+pub mod import;
+pub(crate) mod lease;
+pub mod link;
+pub mod log;
+pub(crate) mod merged;
+pub(crate) mod node;
+pub(crate) mod replica;
+pub(crate) mod serve;
+pub mod server;
+pub mod setup;
+pub(crate) mod shard;
+#[cfg(test)]
+mod simulation;
+pub(crate) mod snapshot;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use hyper_delay_store::record::number::{self, MOST_SHARDS};
+
+/// A shard of the tasks, by its number from 0.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct ShardId(pub(crate) u16);
+
+/// Returns the shard of the tasks of a route, among this many.
+#[must_use]
+pub(crate) fn shard_of(route: &str, shards: u16) -> ShardId {
+    let shard = xxh3_64(route.as_bytes()) % u64::from(shards);
+    ShardId(u16::try_from(shard).expect("it is less than the shards"))
+}
+
+/// Returns the shard of a task, bulk operation or line of the audit by its number.
+#[must_use]
+pub(crate) const fn shard_of_seq(seq: u64) -> ShardId {
+    ShardId(number::shard_of(seq))
+}
+
+/// Returns the first number of a shard.
+#[must_use]
+pub(crate) const fn first_seq(shard: ShardId) -> u64 {
+    number::first_of(shard.0)
+}
+
+/// What a cluster is, fixed when it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charter {
+    /// A random number that no other cluster has.
+    pub cluster: u128,
+    /// The number of shards, from 1 to 32.
+    pub shards: u16,
+}
+
+/// A cluster cannot have this many shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a cluster cannot have {0} shards: give 1 to {MOST_SHARDS}")]
+pub struct BadShards(pub(crate) u16);
+
+impl Charter {
+    /// Creates the charter of a new cluster.
+    ///
+    /// # Errors
+    ///
+    /// If it is to have no shard, or more than can be numbered.
+    pub(crate) const fn new(cluster: u128, shards: u16) -> Result<Self, BadShards> {
+        match shards {
+            1..=MOST_SHARDS => Ok(Self { cluster, shards }),
+            _ => Err(BadShards(shards)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charter_has_1_to_32_shards() {
+        for shards in [1, 8, 32] {
+            assert_eq!(Charter::new(7, shards).unwrap().shards, shards);
+        }
+        for shards in [0, 33, u16::MAX] {
+            let error = Charter::new(7, shards).unwrap_err();
+            assert!(error.to_string().contains(&shards.to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_route_stays_in_its_shard_in_every_version() {
+        let shards = ["", "a", "service-A", "路由"].map(|route| shard_of(route, 8).0);
+        assert_eq!(shards, [2, 7, 1, 7]);
+    }
+}

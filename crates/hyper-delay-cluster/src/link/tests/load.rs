@@ -1,0 +1,121 @@
+//! Messages arrive once and in order.
+
+use super::fixture::{SHARDS, next, node};
+use crate::{
+    ShardId,
+    forward::{
+        Event as Forwarded,
+        wire::{ToLeader, ToServing},
+    },
+    link::{links::News, outboxes::Outboxes},
+    shard::{Event, PeerId},
+};
+
+const TURNS: u64 = 2_000;
+
+/// Turns of random lengths, with the numbers of their messages.
+fn turns(seed: u64) -> Vec<Vec<u64>> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut last = 0;
+    let mut turn = |_| {
+        let length = random.u64(1..30);
+        last += length;
+        (last - length..last).collect()
+    };
+    (0..TURNS).map(&mut turn).collect()
+}
+
+fn shard_of(number: u64) -> ShardId {
+    ShardId(u16::try_from(number % u64::from(SHARDS)).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_nodes_exchange_messages_in_order_under_load() {
+    let mut serving = node("a").await;
+    let mut leading = [node("b").await, node("c").await];
+    for (shard, node) in leading.iter().enumerate() {
+        let shard = ShardId(u16::try_from(shard).unwrap());
+        serving.links.leader_is(shard, Some(&node.leader()));
+    }
+    serving.links.leader_is(ShardId(2), Some(&serving.leader()));
+    let mut outboxes = Outboxes::default();
+    for _ in 0..leading.len() {
+        let news = next(&mut serving.news).await;
+        let linked = outboxes.take(news);
+        assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
+    }
+    let sending = tokio::spawn(async move {
+        for turn in turns(1) {
+            let messages = turn.into_iter().flat_map(|number| {
+                ["b", "c"].map(|node| (node.into(), shard_of(number), ToLeader::Opened(number)))
+            });
+            outboxes.send(messages.collect());
+            tokio::task::yield_now().await;
+        }
+        outboxes
+    });
+    let answering = leading.each_ref().map(|node| {
+        let peers = node.peers.clone();
+        tokio::spawn(async move {
+            for turn in turns(2) {
+                for number in turn {
+                    let told = ToServing::Ended { epoch: number };
+                    peers.send(shard_of(number), &[(PeerId(1), told)]);
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+    });
+    for node in &mut leading {
+        for number in turns(1).into_iter().flatten() {
+            let (shard, event) = next(&mut node.events).await;
+            let is_next = matches!(
+                event,
+                Event::Peer(PeerId(1), ToLeader::Opened(it)) if it == number
+            );
+            assert!(
+                is_next && shard == shard_of(number),
+                "{number}: {shard:?} {event:?}"
+            );
+        }
+    }
+    let total = turns(2).concat().len();
+    let mut expected = [0, 0];
+    for _ in 0..2 * total {
+        let news = next(&mut serving.news).await;
+        let News::Told(node, shard, ToServing::Ended { epoch }) = news else {
+            panic!("{news:?}");
+        };
+        let expected = &mut expected[usize::from(&*node == "c")];
+        assert_eq!((epoch, shard), (*expected, shard_of(epoch)));
+        *expected += 1;
+    }
+    let outboxes = sending.await.unwrap();
+    for answering in answering {
+        answering.await.unwrap();
+    }
+    drop(outboxes);
+    drop(serving);
+    for node in &mut leading {
+        for shard in (0..SHARDS).map(ShardId) {
+            let event = next(&mut node.events).await;
+            assert!(matches!(event, (it, Event::PeerIsGone(PeerId(1))) if it == shard));
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_nodes_have_a_link_in_each_direction() {
+    let mut nodes = [node("a").await, node("b").await];
+    let leaders = nodes.each_ref().map(|node| node.leader());
+    for (node, leader) in nodes.iter_mut().zip(leaders.iter().rev()) {
+        node.links.leader_is(ShardId(0), Some(leader));
+    }
+    for (node, other) in nodes.iter_mut().zip(["b", "a"]) {
+        let news = next(&mut node.news).await;
+        assert!(
+            matches!(&news, News::Linked(it, _) if **it == *other),
+            "{news:?}"
+        );
+    }
+}

@@ -1,0 +1,64 @@
+use hyper_delay_etcd::{Client, Compare, Delete, Get, Keys, Put, Relation, Txn};
+
+use super::{Done, lease::is_of};
+use crate::{
+    ShardId,
+    log::{
+        Answer, Fence, Leader, LeaseId, Led, Member, Over,
+        etcd::{error::EtcdError, key, value},
+    },
+};
+
+/// Sent twice: the second copy finds the leadership of the first. A late copy can begin a
+/// leadership after the node has resigned; the node learns of it like of any other, and resigns it
+/// too. One that takes over names an epoch and a heartbeat, which do not come back.
+pub(super) async fn lead(
+    client: &Client,
+    shard: ShardId,
+    lease: LeaseId,
+    member: &Member,
+    over: Option<&Over>,
+) -> Result<Answer, EtcdError> {
+    let lead = key::lead(shard);
+    // A key that is absent has revision 0, like the epoch of no leader.
+    let epoch = over.map_or(0, |over| over.epoch);
+    let silence = over.and_then(|over| over.silence.as_ref());
+    let silent = silence.map(|silence| {
+        let alive = key::alive(&silence.node);
+        Compare::mod_revision(alive, Relation::Equal, silence.revision)
+    });
+    let txn = Txn::new()
+        .when_all(is_of(&member.node, lease))
+        .when(Compare::mod_revision(&*lead, Relation::Equal, epoch))
+        .when_all(silent)
+        .then(Put::new(lead.clone(), value::lead(member, lease)))
+        .then(Get::new(key::alive(&member.node)))
+        .or_else(Get::new(lead))
+        .or_else(Get::new(Keys::prefix(key::ALIVE)));
+    let mut done = Done::run(client, txn).await?;
+    if done.succeeded {
+        let beat = done.read_one()?;
+        return Ok(Answer::Leads(Some(Led {
+            leader: Leader {
+                member: member.clone(),
+                // The key was written in this revision.
+                epoch: done.revision,
+                lease,
+            },
+            beat: beat.as_ref().map(value::beat_in).transpose()?,
+        })));
+    }
+    let (there, alive) = (done.read_one()?, done.read()?);
+    let led = there.map(|there| value::led(&there, &alive));
+    Ok(Answer::Leads(led.transpose()?))
+}
+
+/// Sent twice, or late: each leadership has its own revision, so no other one is ended.
+pub(super) async fn resign(client: &Client, fence: Fence) -> Result<Answer, EtcdError> {
+    let lead = key::lead(fence.shard);
+    let txn = Txn::new()
+        .when(Compare::mod_revision(&*lead, Relation::Equal, fence.epoch))
+        .then(Delete::new(lead));
+    Done::run(client, txn).await?;
+    Ok(Answer::Done)
+}

@@ -1,0 +1,323 @@
+//! A log in memory, for tests: what etcd does with the requests, at the moment they reach it.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::{
+    Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Member, Membership,
+    MissingLink, NodeName, Over, Request, Tail,
+};
+use crate::{Charter, ShardId, replica};
+
+/// The most bytes of one part of a journal, unless its first entry is longer.
+const PAGE: usize = 2_000;
+
+#[derive(Debug)]
+struct Heartbeat {
+    beat: Beat,
+    missing_links: Arc<[MissingLink]>,
+}
+
+/// A log in memory. It has no clock, only revisions.
+#[derive(Debug, Default)]
+pub(crate) struct FakeLog {
+    revision: u64,
+    alive: BTreeMap<NodeName, Heartbeat>,
+    charter: Option<Charter>,
+    members: BTreeMap<NodeName, Member>,
+    shards: BTreeMap<ShardId, Shard>,
+    /// Whether appends are let through whatever the leadership is: a planted fault.
+    pub(crate) ignores_fences: bool,
+    /// Whether a leadership is taken over from a node that lives: a planted fault.
+    pub(crate) ignores_beats: bool,
+    /// Whether heartbeats say half of the time that their lease lasts: a planted fault.
+    pub(crate) leases_look_short: bool,
+    /// Whether a report that is lower than the one before is not noted: a planted fault.
+    pub(crate) keeps_highest_reports: bool,
+}
+
+/// What the log keeps of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    pub(crate) leader: Option<Leader>,
+    pub(crate) journal: BTreeMap<u64, Arc<[u8]>>,
+    pub(crate) reports: BTreeMap<NodeName, u64>,
+}
+
+impl FakeLog {
+    /// Makes the journal of a shard, with its first entry.
+    pub(crate) fn create(&mut self, shard: ShardId, genesis: Vec<u8>) {
+        let shard = self.shards.entry(shard).or_default();
+        shard.journal.insert(0, genesis.into());
+    }
+
+    /// Returns the revision of the last request.
+    pub(crate) const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Returns what it keeps of a shard.
+    pub(crate) fn shard(&self, shard: ShardId) -> &Shard {
+        &self.shards[&shard]
+    }
+
+    /// Returns what it keeps of all shards.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = (ShardId, &Shard)> {
+        self.shards.iter().map(|(id, shard)| (*id, shard))
+    }
+
+    /// Returns the members of the cluster.
+    pub(crate) const fn members(&self) -> &BTreeMap<NodeName, Member> {
+        &self.members
+    }
+
+    /// Returns the place of the last entry of a journal.
+    pub(crate) fn last(&self, shard: ShardId) -> u64 {
+        let last = self.shard(shard).journal.last_key_value();
+        *last.expect("a journal is never empty").0
+    }
+
+    /// Carries out a request.
+    pub(crate) fn carry_out(&mut self, request: &Request) -> Answer {
+        self.revision += 1;
+        match request {
+            Request::Announce {
+                member,
+                lease,
+                ttl,
+                over,
+            } => {
+                let there = self.alive.get(&member.node);
+                if there.map_or(0, |it| it.beat.revision) == *over {
+                    self.heartbeat(member, *lease, *ttl, [].into());
+                }
+                Answer::Announced(match self.beat(&member.node) {
+                    Some(beat) if beat.lease == *lease => Announced::Done,
+                    beat => Announced::Not(beat),
+                })
+            }
+            Request::KeepAlive {
+                member,
+                lease,
+                ttl,
+                missing_links,
+            } => {
+                let is_alive = self.is_of(&member.node, *lease);
+                if is_alive {
+                    self.heartbeat(member, *lease, *ttl, missing_links.clone());
+                }
+                Answer::Alive(is_alive)
+            }
+            Request::Leave { node, lease } => {
+                self.alive
+                    .retain(|of, it| of != node || it.beat.lease != *lease);
+                Answer::Done
+            }
+            Request::Lead {
+                shard,
+                lease,
+                member,
+                over,
+            } => Answer::Leads(self.lead(*shard, *lease, member, over.as_ref())),
+            Request::Resign(fence) => {
+                let shard = self.shards.entry(fence.shard).or_default();
+                if is_led_by(shard, fence) {
+                    shard.leader = None;
+                }
+                Answer::Done
+            }
+            Request::Append { fence, seq, entry } => {
+                Answer::Appended(self.append(fence, *seq, entry))
+            }
+            Request::Tail { shard, from, node } => Answer::Tail(self.tail(*shard, *from, node)),
+            Request::First { shard, from } => {
+                let mut journal = self.shards[shard].journal.range(from..);
+                let (seq, entry) = journal.next().expect("a journal is never empty");
+                Answer::First(*seq, entry.clone())
+            }
+            Request::Trim { shard, from, below } => {
+                let journal = &mut self.shards.entry(*shard).or_default().journal;
+                journal.retain(|seq, _| !(*from..*below).contains(seq));
+                Answer::Done
+            }
+            Request::Report {
+                shard,
+                node,
+                lease,
+                synced,
+            } => {
+                let is_current = self.is_of(node, *lease) && self.members.contains_key(node);
+                if is_current {
+                    let reports = &mut self.shards.entry(*shard).or_default().reports;
+                    let before = reports.insert(node.clone(), *synced);
+                    if self.keeps_highest_reports {
+                        reports.insert(node.clone(), before.unwrap_or(0).max(*synced));
+                    }
+                }
+                Answer::Reported(is_current)
+            }
+            Request::Reports(shard) => {
+                let reports = self.shards[shard].reports.iter();
+                Answer::Reports(reports.map(|(node, seq)| (node.clone(), *seq)).collect())
+            }
+            Request::Found(charter) => Answer::Founded(self.found(*charter)),
+            Request::Charter => Answer::Charter(self.charter),
+            Request::Join(member) => {
+                let node = &member.node;
+                if self.members.insert(node.clone(), member.clone()).is_none() {
+                    self.forget_reports(node);
+                }
+                Answer::Done
+            }
+            Request::Move(member) => {
+                if let Some(known) = self.members.get_mut(&member.node) {
+                    known.clone_from(member);
+                }
+                Answer::Done
+            }
+            Request::Remove(node) => {
+                self.members.remove(node);
+                self.forget_reports(node);
+                Answer::Done
+            }
+            Request::Members => {
+                let members = self.members.values().map(|member| Membership {
+                    member: member.clone(),
+                    beat: self.beat(&member.node),
+                    missing_links: self
+                        .alive
+                        .get(&member.node)
+                        .map(|it| it.missing_links.clone())
+                        .unwrap_or_default(),
+                });
+                Answer::Members(members.collect())
+            }
+        }
+    }
+
+    fn forget_reports(&mut self, node: &NodeName) {
+        for shard in self.shards.values_mut() {
+            shard.reports.remove(node);
+        }
+    }
+
+    fn heartbeat(
+        &mut self,
+        member: &Member,
+        lease: LeaseId,
+        ttl: Duration,
+        missing_links: Arc<[MissingLink]>,
+    ) {
+        let beat = Beat {
+            revision: self.revision,
+            lease,
+            ttl,
+        };
+        let heartbeat = Heartbeat {
+            beat,
+            missing_links,
+        };
+        self.alive.insert(member.node.clone(), heartbeat);
+    }
+
+    /// Returns whether the heartbeat of a node is of a lease.
+    fn is_of(&self, node: &NodeName, lease: LeaseId) -> bool {
+        self.alive
+            .get(node)
+            .is_some_and(|it| it.beat.lease == lease)
+    }
+
+    /// Returns the heartbeat of a node, as it is told.
+    fn beat(&self, node: &NodeName) -> Option<Beat> {
+        let mut beat = self.alive.get(node)?.beat;
+        if self.leases_look_short {
+            beat.ttl /= 2;
+        }
+        Some(beat)
+    }
+
+    fn led(&self, leader: &Leader) -> Led {
+        Led {
+            leader: leader.clone(),
+            beat: self.beat(&leader.member.node),
+        }
+    }
+
+    fn lead(
+        &mut self,
+        shard: ShardId,
+        lease: LeaseId,
+        member: &Member,
+        over: Option<&Over>,
+    ) -> Option<Led> {
+        let leader = self.shards.entry(shard).or_default().leader.clone();
+        let is_over = leader.as_ref().map(|leader| leader.epoch) == over.map(|over| over.epoch);
+        let silence = over.and_then(|over| over.silence.as_ref());
+        let is_silent = silence.is_none_or(|silence| {
+            let beat = self.alive.get(&silence.node);
+            beat.map_or(0, |it| it.beat.revision) == silence.revision
+        });
+        if !is_over || !(is_silent || self.ignores_beats) || !self.is_of(&member.node, lease) {
+            return leader.map(|leader| self.led(&leader));
+        }
+        let leader = Leader {
+            member: member.clone(),
+            epoch: self.revision,
+            lease,
+        };
+        let led = self.led(&leader);
+        self.shards.entry(shard).or_default().leader = Some(leader);
+        Some(led)
+    }
+
+    fn found(&mut self, charter: Charter) -> Charter {
+        if let Some(charter) = self.charter {
+            return charter;
+        }
+        for shard in (0..charter.shards).map(ShardId) {
+            self.create(shard, replica::genesis(charter, shard).bytes);
+        }
+        *self.charter.insert(charter)
+    }
+
+    fn append(&mut self, fence: &Fence, seq: u64, entry: &Arc<[u8]>) -> Appended {
+        let ignores_fences = self.ignores_fences;
+        let shard = self.shards.entry(fence.shard).or_default();
+        match shard.journal.get(&seq) {
+            Some(there) if there == entry => Appended::Done,
+            _ if !ignores_fences && !is_led_by(shard, fence) => Appended::Fenced,
+            None if seq > 0 && shard.journal.contains_key(&(seq - 1)) => {
+                shard.journal.insert(seq, entry.clone());
+                Appended::Done
+            }
+            _ => Appended::Conflict,
+        }
+    }
+
+    fn tail(&self, shard: ShardId, from: u64, node: &NodeName) -> Tail {
+        let shard = &self.shards[&shard];
+        let seq = |entry: Option<(&u64, _)>| entry.map(|(seq, _)| *seq).unwrap_or_default();
+        let mut bytes = 0;
+        let entries = shard.journal.range(from..).take_while(|(_, entry)| {
+            let is_first = bytes == 0;
+            bytes += entry.len();
+            is_first || bytes <= PAGE
+        });
+        let before = from.saturating_sub(1);
+        let has_before = shard.journal.contains_key(&before);
+        Tail {
+            led: shard.leader.as_ref().map(|leader| self.led(leader)),
+            reported: shard.reports.get(node).copied(),
+            first: match has_before {
+                true => before,
+                false => seq(shard.journal.first_key_value()),
+            },
+            last: seq(shard.journal.last_key_value()),
+            entries: entries.map(|(seq, entry)| (*seq, entry.clone())).collect(),
+        }
+    }
+}
+
+fn is_led_by(shard: &Shard, fence: &Fence) -> bool {
+    let leader = shard.leader.as_ref();
+    leader.is_some_and(|leader| leader.epoch == fence.epoch)
+}

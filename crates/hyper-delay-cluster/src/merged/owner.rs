@@ -1,0 +1,94 @@
+use crate::{ShardId, shard_of, shard_of_seq};
+use hyper_delay_store::{
+    Space,
+    record::key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
+};
+
+/// Which shard has a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// This one.
+    Shard(ShardId),
+    /// Each of them can have it.
+    Each,
+}
+
+/// Returns which of `shards` has a key.
+pub(super) fn owner(space: Space, key: &[u8], shards: u16) -> Owner {
+    let shard = match space {
+        Space::Tasks | Space::Waiting => of_number(key),
+        Space::Names | Space::Parked | Space::Dead | Space::DoneEven | Space::DoneOdd => {
+            key::route_of(key).map(|(route, _)| shard_of(route, shards))
+        }
+        Space::Counts => match key::route_of(key) {
+            // The sums over all routes of a shard.
+            Some(("", _)) | None => None,
+            Some((route, _)) => Some(shard_of(route, shards)),
+        },
+        Space::Meta => of_meta(key, shards),
+    };
+    shard.map_or(Owner::Each, Owner::Shard)
+}
+
+fn of_meta(key: &[u8], shards: u16) -> Option<ShardId> {
+    if let Some(route) = key.strip_prefix(PAUSED) {
+        return Some(shard_of(key::text_of(route).ok()?, shards));
+    }
+    let is_numbered = [JOBS, AUDIT, EXPIRY].iter().any(|it| key.starts_with(it));
+    is_numbered.then(|| of_number(key))?
+}
+
+/// Returns the shard of the number that a key ends with.
+fn of_number(key: &[u8]) -> Option<ShardId> {
+    let (_, number) = key.split_last_chunk()?;
+    Some(shard_of_seq(u64::from_be_bytes(*number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::first_seq;
+
+    const SHARDS: u16 = 8;
+
+    #[test]
+    fn keys_with_a_number_are_of_its_shard() {
+        let seq = first_seq(ShardId(5)) + 7;
+        let keys = [
+            (Space::Tasks, key::task(seq).to_vec()),
+            (Space::Waiting, key::time(9, seq).to_vec()),
+            (Space::Meta, key::job(seq)),
+            (Space::Meta, key::audit(seq)),
+            (Space::Meta, key::expiry(9, seq)),
+        ];
+        for (space, key) in keys {
+            let owner = owner(space, &key, SHARDS);
+            assert_eq!(owner, Owner::Shard(ShardId(5)), "{space:?}");
+        }
+    }
+
+    #[test]
+    fn keys_with_a_route_are_of_its_shard() {
+        for route in ["a", "b", "service-A"] {
+            let shard = Owner::Shard(shard_of(route, SHARDS));
+            let name = key::name(route, "id");
+            for space in [Space::Names, Space::DoneEven, Space::DoneOdd] {
+                assert_eq!(owner(space, &name, SHARDS), shard, "{space:?}");
+            }
+            let placed = key::route_time(route, 9, 7);
+            for space in [Space::Parked, Space::Dead] {
+                assert_eq!(owner(space, &placed, SHARDS), shard, "{space:?}");
+            }
+            assert_eq!(owner(Space::Counts, &key::route(route), SHARDS), shard);
+            assert_eq!(owner(Space::Meta, &key::paused(route), SHARDS), shard);
+        }
+    }
+
+    #[test]
+    fn each_shard_has_the_other_keys() {
+        assert_eq!(owner(Space::Counts, &key::route(""), SHARDS), Owner::Each);
+        for key in [key::NUMBERS, key::LOW_WATER, key::APPLIED, b"job/"] {
+            assert_eq!(owner(Space::Meta, key, SHARDS), Owner::Each);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What clients send to a shard, and hear of it.
+
+use std::sync::{Arc, LazyLock};
+
+use super::fixture::PRODUCER;
+use crate::node::Told;
+use hyper_delay_engine::{
+    clock::Clock,
+    scheduler::{Ask, Input, Message},
+};
+use hyper_delay_protocol::{Compression, Headers, Line, Reply, Request, Schedule};
+
+/// When the tasks are due, in Unix milliseconds.
+static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);
+
+/// Returns the route of the tasks of a shard.
+pub(super) fn route(shard: usize) -> Arc<str> {
+    format!("route-{shard}").into()
+}
+
+/// Returns the ids of tasks that are acknowledged.
+pub(super) fn scheduled(told: Told) -> Vec<Arc<str>> {
+    let Told::Messages(_, messages) = told else {
+        return Vec::new();
+    };
+    let ids = messages
+        .into_iter()
+        .filter_map(|(_, message)| match message {
+            Message::Reply {
+                reply: Reply::Scheduled { id, .. },
+                ..
+            } => Some(id),
+            _ => None,
+        });
+    ids.collect()
+}
+
+/// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.
+pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> Input {
+    let asks = tasks.into_iter().map(|task| {
+        let request = Request::Schedule(Schedule {
+            fire_at: *FAR_AHEAD,
+            id: Some(task),
+            route: Some(route(shard)),
+            compression: Compression::None,
+            payload: vec![7; 40].into(),
+            replace: false,
+            headers: Headers::default(),
+            terms: None,
+        });
+        let line = Line {
+            tag: None,
+            token: None,
+            request,
+        };
+        Ask {
+            line,
+            weight: 1,
+            grant: None,
+        }
+    });
+    Input::Asked(PRODUCER, asks.collect())
+}

@@ -1,0 +1,168 @@
+//! The server as a node of a cluster.
+
+mod runtime;
+
+use std::{
+    pin::pin,
+    sync::{Arc, mpsc},
+};
+
+use crate::{
+    log::Log,
+    serve::{Mail, Serving, ServingError},
+};
+use hyper_delay_config::Cluster;
+#[cfg(feature = "etcd")]
+use hyper_delay_config::Config;
+use hyper_delay_server::{
+    AbandonGuard, ServeError,
+    driver::Events,
+    freshness::Freshness,
+    front::{Engine, Front, Threads},
+};
+use runtime::NodeRuntime;
+
+#[cfg(feature = "etcd")]
+use {
+    hyper_delay_server::{ServeOptions, progress::Progress, start_http},
+    tokio::{net::TcpListener, sync::watch},
+};
+
+/// The target of its events in the log.
+const TARGET: &str = "hyper_delay::server::node";
+
+/// A server could not take part in its cluster, or a thread of it has ended.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ClusterError(#[from] Cause);
+
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error(transparent)]
+    Serving(#[from] ServingError),
+    #[cfg(feature = "etcd")]
+    #[error(
+        "--accept-loss is for a server without cluster: a node takes what it lacks from the others"
+    )]
+    AcceptLoss,
+    #[cfg(feature = "etcd")]
+    #[error("cluster.etcd_user: {0}")]
+    Password(#[from] crate::setup::PasswordError),
+    #[cfg(feature = "etcd")]
+    #[error("cluster.etcd: {0}")]
+    Etcd(#[from] crate::log::etcd::config::EtcdConfigError),
+}
+
+impl From<ClusterError> for ServeError {
+    fn from(error: ClusterError) -> Self {
+        Self::Cluster(Box::new(error))
+    }
+}
+
+/// Serves connections of a listener as a node of a cluster in etcd, until `shutdown` resolves, and
+/// notes in `progress` what the server has reached.
+///
+/// # Errors
+///
+/// Those of `hyper_delay::run`, or if the node cannot take part in its cluster.
+#[cfg(feature = "etcd")]
+pub async fn run(
+    (listener, configs, options): (TcpListener, watch::Receiver<Config>, ServeOptions),
+    cluster: &Cluster,
+    progress: Arc<Progress>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let http = start_http(&listener, &configs, options.http)?;
+    let front = Front::prepare(listener, configs, http, progress).await?;
+    if options.accept_loss {
+        return Err(ClusterError(Cause::AcceptLoss).into());
+    }
+    let log = connect(cluster).map_err(ClusterError)?;
+    serve_with(front, cluster, Arc::new(log), shutdown).await
+}
+
+#[cfg(feature = "etcd")]
+fn connect(cluster: &Cluster) -> Result<crate::log::etcd::Etcd, Cause> {
+    Ok(crate::log::etcd::Etcd::new(&crate::setup::etcd_config(
+        cluster,
+    )?)?)
+}
+
+/// Serves as a node of the cluster that `log` has.
+async fn serve_with(
+    front: Front,
+    cluster: &Cluster,
+    log: Arc<impl Log>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let (mail, inbox) = mpsc::channel();
+    let events = Events::new(mail.clone(), Mail::Event);
+    let _guard = AbandonGuard(events.clone());
+    let mut shutdown = pin!(shutdown);
+    let runtime = NodeRuntime::start()?;
+    let (config, cluster) = (front.config.clone(), cluster.clone());
+    let (channel, clock) = ((mail, inbox), front.clock);
+    let pulses = front.progress.pulses.clone();
+    let starting = async move {
+        let config = (config, &cluster);
+        Serving::start(log, config, channel, clock, pulses).await
+    };
+    let started = tokio::select! {
+        started = runtime.run(starting) => started,
+        () = &mut shutdown => {
+            tracing::info!(target: TARGET, "stopping before the node takes part in its cluster");
+            return Ok(());
+        }
+    };
+    let (serving, offer) = started.map_err(failed)?;
+    let engine = Engine {
+        gauges: offer.gauges(),
+        store: offer.store,
+        metrics: offer.metrics,
+        freshness: Freshness::of_replicas(events.clone()),
+    };
+    let threads = OfNode {
+        serving: Some(serving),
+        runtime,
+    };
+    front.serve(events, engine, threads, shutdown).await
+}
+
+/// The threads of a node.
+struct OfNode {
+    /// `None`: it is stopped.
+    serving: Option<Serving>,
+    /// Dropped last: it runs the tasks of the node.
+    runtime: NodeRuntime,
+}
+
+impl Threads for OfNode {
+    const ENDED: &'static str = "everything acknowledged is in etcd";
+
+    async fn ended(&mut self) -> Result<(), ServeError> {
+        match &mut self.serving {
+            Some(serving) => Err(failed(serving.ended().await)),
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn drained(&mut self) -> Result<(), ServeError> {
+        match self.serving.take() {
+            Some(serving) => serving.stop().await.map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    async fn finish(self) -> Result<(), ServeError> {
+        // Its tasks are aborted, and have the stores until they have ended.
+        self.runtime.end().await;
+        Ok(())
+    }
+}
+
+fn failed(error: ServingError) -> ServeError {
+    ClusterError(error.into()).into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! A planned end of a leadership passes on what is in flight.
+//!
+//! The last entry of the leadership says which copies the serving nodes have. The next leader
+//! delivers none of these tasks until their node has told it what it still has, or their time is
+//! over. So a node that reaches the new leader late does no harm.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Shard, append::Writing};
+use crate::{entry::Change, first_seq, log::NodeName};
+use hyper_delay_engine::{
+    clock::Now,
+    scheduler::{GoneCopy, Input},
+};
+use hyper_delay_store::{
+    Batch, Space, Store, StoreError,
+    record::{self, Record, key},
+};
+
+/// The most copies that are passed on: those with the most time left. With ten bytes for each, the
+/// entry is far below the limit of the log. For the others, the next leader waits for what the
+/// nodes tell, as after every end of a leadership.
+const MOST: usize = 16_384;
+
+/// What was in flight at the end of a leadership.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct HandedOver {
+    /// The place of its entry. It counts while that is the last one: later ones can have ended what
+    /// was in flight.
+    entry: u64,
+    nodes: Vec<(NodeName, Vec<Handed>)>,
+}
+
+impl Record<'_> for HandedOver {}
+
+/// A copy that was in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Handed {
+    /// The revision, less that of the copy before, or less the first number of the shard.
+    seq: u64,
+    attempt: u32,
+    /// The time that was left to answer it, in milliseconds.
+    left: u64,
+}
+
+/// A copy, the node of its connection, and the time that is left to answer it.
+type InFlight = (NodeName, GoneCopy, Duration);
+
+impl HandedOver {
+    fn new(entry: u64, first: u64, mut copies: Vec<InFlight>) -> Self {
+        copies.sort_unstable_by_key(|(_, _, left)| std::cmp::Reverse(*left));
+        copies.truncate(MOST);
+        copies.sort_unstable_by(|(one, a, _), (other, b, _)| {
+            (one, a.seq, a.attempt).cmp(&(other, b.seq, b.attempt))
+        });
+        let mut nodes = BTreeMap::<NodeName, (u64, Vec<Handed>)>::new();
+        for (node, GoneCopy { seq, attempt, .. }, left) in copies {
+            let (before, handed) = nodes.entry(node).or_insert((first, Vec::new()));
+            let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+            handed.push(Handed {
+                seq: seq.saturating_sub(*before),
+                attempt,
+                left: left.saturating_add(1),
+            });
+            *before = seq;
+        }
+        let nodes = nodes.into_iter().map(|(node, (_, handed))| (node, handed));
+        Self {
+            entry,
+            nodes: nodes.collect(),
+        }
+    }
+
+    fn into_copies(self, first: u64) -> impl Iterator<Item = InFlight> {
+        self.nodes.into_iter().flat_map(move |(node, handed)| {
+            let mut seq = first;
+            handed.into_iter().map(move |copy| {
+                seq = seq.saturating_add(copy.seq);
+                let left = Duration::from_millis(copy.left);
+                (node.clone(), of_earlier(seq, copy.attempt), left)
+            })
+        })
+    }
+}
+
+/// A copy of an earlier leader: if it is gone, its round has not failed.
+const fn of_earlier(seq: u64, attempt: u32) -> GoneCopy {
+    GoneCopy {
+        seq,
+        attempt,
+        has_failed: false,
+    }
+}
+
+impl<S: Store> Shard<S> {
+    /// The leadership is about to end, and everything that was taken is in the journal: the last
+    /// entry says what is in flight, if anything is.
+    pub(super) fn pass_on(&mut self, now: Now) {
+        let is_due = |leading: &super::Leading<S>| leading.is_settled() && !leading.has_passed_on;
+        if !self.leading.as_deref().is_some_and(is_due) {
+            return;
+        }
+        let copies = self.in_flight();
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        leading.has_passed_on = true;
+        if copies.is_empty() {
+            return;
+        }
+        let entry = self.replica.applied().seq + 1;
+        let first = first_seq(self.setup.shard);
+        let handed_over = HandedOver::new(entry, first, copies);
+        let mut batch = Batch::new();
+        batch.put(Space::Meta, key::HANDED_OVER, record::encode(&handed_over));
+        let mut change = Change::Writes(batch);
+        let time = now.wall_millis().max(self.replica.applied().now);
+        let nonce = self.calls.next().0;
+        let entry = self
+            .replica
+            .next(leading.fence.epoch, nonce, time, &mut change);
+        leading.writing = Some(Writing::new(entry, change, Vec::new(), time, now));
+        self.write(now);
+    }
+
+    /// Returns what the serving nodes have in flight, as far as this leader knows.
+    fn in_flight(&self) -> Vec<InFlight> {
+        let Some(leading) = &self.leading else {
+            return Vec::new();
+        };
+        let audience = &self.audience;
+        let known = leading
+            .scheduler
+            .in_flight()
+            .filter_map(|(consumer, copy)| {
+                let node = audience.node_of(consumer)?.clone();
+                Some((node, of_earlier(copy.seq, copy.attempt), copy.left))
+            });
+        let away = audience.away.iter().filter_map(|(node, copy)| {
+            let left = leading.scheduler.waited_for(copy.seq)?;
+            Some((node.clone(), copy, left))
+        });
+        known.chain(away).collect()
+    }
+
+    /// Withholds what the leadership before has passed on.
+    pub(super) fn withhold(&mut self, now: Now) -> Result<(), StoreError> {
+        let row = self.replica.store().get(Space::Meta, key::HANDED_OVER)?;
+        let Some(row) = row else {
+            return Ok(());
+        };
+        let handed_over: HandedOver = record::decode(&row)?;
+        if handed_over.entry != self.applied() {
+            return Ok(());
+        }
+        let first = first_seq(self.setup.shard);
+        let mut withheld = Vec::new();
+        for (node, copy, left) in handed_over.into_copies(first) {
+            self.audience.away.add(&node, copy, None);
+            withheld.push((copy.seq, left));
+        }
+        self.input(Input::Withheld(withheld), now);
+        Ok(())
+    }
+}
+
+/// Returns how many copies an entry passes on.
+#[cfg(test)]
+pub(crate) fn passed_on(entry: &[u8]) -> usize {
+    let Ok((_, Change::Writes(batch))) = crate::entry::decode(entry) else {
+        return 0;
+    };
+    let mut rows = batch.into_writes();
+    let row = rows.find(|(_, key, _)| **key == *key::HANDED_OVER);
+    let Some((_, _, Some(row))) = row else {
+        return 0;
+    };
+    let handed_over: HandedOver = record::decode(&row).expect("it was encoded");
+    handed_over.into_copies(0).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(node: &str, seq: u64, attempt: u32, left: u64) -> InFlight {
+        let left = Duration::from_millis(left);
+        (node.into(), of_earlier(seq, attempt), left)
+    }
+
+    #[test]
+    fn what_is_passed_on_is_read_as_it_was_with_the_time_rounded_up() {
+        let first = 1 << 58;
+        let copies = vec![
+            copy("b", first + 9, 4, 30_000),
+            copy("a", first + 700, 1, 5),
+            copy("a", first + 3, 2, 0),
+            copy("a", first + 3, 2, 7),
+        ];
+        let handed_over = HandedOver::new(12, first, copies);
+        let row = record::encode(&handed_over);
+        let read: HandedOver = record::decode(&row).unwrap();
+        assert_eq!(read.entry, 12);
+        let mut read: Vec<_> = read.into_copies(first).collect();
+        read.sort();
+        let mut expected = vec![
+            copy("a", first + 3, 2, 1),
+            copy("a", first + 3, 2, 8),
+            copy("a", first + 700, 1, 6),
+            copy("b", first + 9, 4, 30_001),
+        ];
+        expected.sort();
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn the_copies_with_the_most_time_left_are_passed_on_in_few_bytes() {
+        let many = u64::try_from(MOST).unwrap() + 1_000;
+        let copies = (0..many).map(|seq| copy("a", 20 + seq * 50, 1, seq));
+        let handed_over = HandedOver::new(1, 0, copies.collect());
+        let row = record::encode(&handed_over);
+        assert!(row.len() < MOST * 5, "{} bytes", row.len());
+        let least = handed_over.into_copies(0).map(|(_, _, left)| left).min();
+        assert_eq!(least, Some(Duration::from_millis(1_001)));
+    }
+}

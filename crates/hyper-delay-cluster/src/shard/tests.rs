@@ -1,0 +1,379 @@
+mod blind;
+mod follower;
+mod idle;
+mod reports;
+mod room;
+mod sessions;
+mod snapshot;
+
+use std::time::Duration;
+
+use race_wheel::Tick;
+
+use super::*;
+use crate::{
+    Charter, ShardId,
+    forward::wire::{Asked, ToLeader, ToServing, Told},
+    lease::{Lease, LeaseTimes},
+    log::{LeaseId, Member, fake::FakeLog},
+    replica::genesis,
+};
+use hyper_delay_config::Config;
+use hyper_delay_engine::{ledger::Subject, scheduler::ConsumerId};
+use hyper_delay_protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule};
+use hyper_delay_store::{StoreError, fake::Fake};
+
+const CHARTER: Charter = Charter {
+    cluster: 7,
+    shards: 1,
+};
+const SHARD: ShardId = ShardId(0);
+const LEASE: Duration = Duration::from_secs(2);
+const PEER: PeerId = PeerId(3);
+const CLIENT: ConsumerId = 70;
+
+/// A node that leads the only shard, with the log.
+struct World {
+    log: FakeLog,
+    shard: Shard<Fake>,
+    term: Option<Term>,
+    now: Now,
+    told: Vec<ToServing>,
+    asked: Vec<Request>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut log = FakeLog::default();
+        log.create(SHARD, genesis(CHARTER, SHARD).bytes);
+        log.carry_out(&Request::Join(Member {
+            node: "a".into(),
+            address: "a:1".into(),
+        }));
+        let now = Now {
+            wall_nanos: 1_000_000_000_000,
+            monotonic: Tick::new(1_000_000_000),
+        };
+        let member = Member {
+            node: "a".into(),
+            address: "a:1".into(),
+        };
+        let mut calls = Calls::default();
+        let mut lease = Lease::new(LeaseTimes::of(LEASE), member.clone(), LeaseId(5), now);
+        for _ in 0..2 {
+            let (call, request) = lease.request(|| calls.next(), || [].into(), now).unwrap();
+            let answer = log.carry_out(&request);
+            assert!(lease.answered(call, &Ok(answer), now));
+        }
+        let config = Config {
+            credit: 0,
+            ..Config::default()
+        };
+        let setup = Setup {
+            charter: CHARTER,
+            shard: SHARD,
+            member: member.clone(),
+            settings: Arc::new(config).into(),
+            metrics: Arc::default(),
+            dedupe_millis: 1_000,
+            lease: LEASE,
+            group_bytes: 2_000,
+            retention: 60_000,
+            sync_interval: Duration::from_secs(60),
+        };
+        let shard = Shard::open(Arc::default(), setup, [member.node].into(), now).unwrap();
+        let mut world = Self {
+            log,
+            shard,
+            term: lease.term(),
+            now,
+            told: Vec::new(),
+            asked: Vec::new(),
+        };
+        world.settle();
+        assert!(world.shard.is_leading());
+        world
+    }
+
+    fn event(&mut self, event: Event) {
+        self.shard.handle(event, self.now, self.term);
+    }
+
+    /// Lets the log answer until nothing more is asked.
+    fn settle(&mut self) {
+        loop {
+            self.shard.tick(self.now, self.term);
+            let effects = self.shard.take_effects();
+            self.told
+                .extend(effects.told.into_iter().map(|(_, told)| told));
+            if effects.calls.is_empty() {
+                return;
+            }
+            for (call, request) in effects.calls {
+                let answer = self.log.carry_out(&request);
+                self.asked.push(request);
+                self.event(Event::Answered(call, Ok(answer)));
+            }
+        }
+    }
+
+    fn says(&mut self, message: ToLeader) {
+        self.event(Event::Peer(PEER, message));
+    }
+
+    /// A serving node begins its first session.
+    fn begin(&mut self) {
+        self.begin_again(None);
+    }
+
+    /// A serving node begins a session. The last copy of an earlier one that has arrived there had the
+    /// number `heard`.
+    fn begin_again(&mut self, heard: Option<u64>) {
+        self.says(ToLeader::Begin {
+            epoch: self.shard.fence().unwrap().epoch,
+            node: "a".into(),
+            sent: Tick::ZERO,
+            heard,
+        });
+        self.settle();
+        let accepted = matches!(self.told.last(), Some(ToServing::Accepted { .. }));
+        assert!(accepted, "{:?}", self.told);
+    }
+
+    fn asks(&mut self, number: u32, request: OfClient) {
+        let asked = Box::new(Asked::Request(request, None));
+        self.says(ToLeader::Asked(CLIENT, number, asked));
+    }
+
+    /// The numbers of the requests that are answered.
+    fn answered(&mut self) -> Vec<u32> {
+        self.settle();
+        let told = std::mem::take(&mut self.told).into_iter();
+        let numbers = told.filter_map(|told| match told {
+            ToServing::Told(CLIENT, Told::Reply(number, _) | Told::Quiet(number)) => Some(number),
+            _ => None,
+        });
+        numbers.collect()
+    }
+
+    /// The copies that the connection was sent.
+    fn copies(&self) -> Vec<Subject> {
+        let told = self.told.iter().filter_map(|told| match told {
+            ToServing::Told(CLIENT, Told::Deliver(copy)) => Some(copy.subject.clone()),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    fn is_led(&self) -> bool {
+        self.log.shard(SHARD).leader.is_some()
+    }
+}
+
+fn cancel() -> OfClient {
+    OfClient::Cancel {
+        route: "r".into(),
+        id: "x".into(),
+    }
+}
+
+fn schedule(id: &str) -> OfClient {
+    OfClient::Schedule(Schedule {
+        fire_at: 1_000_000,
+        id: Some(id.into()),
+        route: Some("r".into()),
+        compression: Compression::None,
+        payload: b"work".to_vec().into(),
+        replace: false,
+        headers: Headers::default(),
+        terms: None,
+    })
+}
+
+fn register() -> OfClient {
+    OfClient::Register {
+        route: "r".into(),
+        credit: None,
+        mode: hyper_delay_protocol::Mode::Shared,
+        accept: None,
+    }
+}
+
+#[test]
+fn every_request_of_a_connection_without_routes_is_answered() {
+    let mut world = World::new();
+    world.begin();
+    for number in 1..=3 {
+        world.asks(number, cancel());
+    }
+    assert_eq!(world.answered(), [1, 2, 3]);
+}
+
+#[test]
+fn a_connection_that_opens_while_a_request_is_under_way_gets_all_replies() {
+    let mut world = World::new();
+    world.begin();
+    world.asks(1, cancel());
+    world.says(ToLeader::Opened(CLIENT));
+    world.asks(2, register());
+    assert_eq!(world.answered(), [2, 1]);
+    world.asks(3, cancel());
+    assert_eq!(world.answered(), [3]);
+}
+
+#[test]
+fn a_connection_that_closes_gets_the_replies_to_what_it_asked() {
+    let mut world = World::new();
+    world.begin();
+    world.says(ToLeader::Opened(CLIENT));
+    world.asks(1, register());
+    world.asks(2, cancel());
+    world.says(ToLeader::Closed(CLIENT));
+    assert_eq!(world.answered(), [1, 2]);
+    world.asks(3, cancel());
+    assert_eq!(world.answered(), [3], "its number can ask again");
+}
+
+#[test]
+fn a_leader_whose_disk_fails_lets_another_one_lead() {
+    let mut world = World::new();
+    let error = StoreError::new("sync", std::io::Error::other("it is broken"));
+    world.event(Event::Persisted(Err(error)));
+    assert!(world.shard.stopped().is_some());
+    world.shard.tick(world.now, world.term);
+    let mut calls = world.shard.take_effects().calls;
+    calls.retain(|(_, request)| matches!(request, Request::Resign(_)));
+    let [(call, _)] = calls[..] else {
+        panic!("{calls:?}");
+    };
+    world.event(Event::Answered(call, Err(Unanswered("no answer".into()))));
+    assert!(world.is_led());
+    world.now.monotonic = world.now.after(Duration::from_millis(100));
+    world.settle();
+    assert!(!world.is_led(), "it was repeated");
+    assert!(world.shard.is_out());
+}
+
+#[test]
+fn a_leadership_ends_in_the_log_when_its_serving_nodes_have_released_it() {
+    let mut world = World::new();
+    world.begin();
+    let epoch = world.shard.fence().unwrap().epoch;
+    world.event(Event::HandOver);
+    world.settle();
+    let ended = |told: &ToServing| matches!(told, ToServing::Ended { .. });
+    assert!(world.told.iter().any(ended));
+    assert!(world.is_led(), "the node can still write deliveries");
+    world.says(ToLeader::Released { epoch });
+    world.settle();
+    assert!(!world.is_led());
+}
+
+#[test]
+fn a_leadership_ends_in_the_log_when_the_time_of_its_serving_nodes_is_over() {
+    let mut world = World::new();
+    world.begin();
+    world.event(Event::HandOver);
+    world.settle();
+    world.now.monotonic = world
+        .now
+        .after(LEASE / 2 + LEASE / 8 - Duration::from_millis(1));
+    world.settle();
+    assert!(world.is_led());
+    world.now.monotonic = world.now.after(Duration::from_millis(1));
+    world.settle();
+    assert!(!world.is_led());
+}
+
+#[test]
+fn a_journal_that_most_nodes_lack_takes_no_more_tasks() {
+    let mut world = World::new();
+    world.shard.setup.retention = 2_000;
+    let lease = world.term.unwrap().lease;
+    let until = Tick::new(u64::MAX);
+    world.term = Some(Term { lease, until });
+    world.begin();
+    let later = |world: &mut World| {
+        for _ in 0..3 {
+            world.now.monotonic = world.now.after(world.shard.setup.sync_interval);
+            world.settle();
+        }
+    };
+    let schedules = |world: &mut World, number: u32| {
+        world.told.clear();
+        world.asks(number, schedule(&number.to_string()));
+        world.settle();
+        let refusal = world.told.iter().find_map(|told| match told {
+            ToServing::Told(_, Told::Reply(_, Reply::Error(refusal))) => Some(refusal.code),
+            _ => None,
+        });
+        refusal.map_or(Ok(()), Err)
+    };
+    for number in 0..40 {
+        assert_eq!(schedules(&mut world, number), Ok(()));
+    }
+    later(&mut world);
+    assert_eq!(schedules(&mut world, 40), Err(Code::Unavailable));
+    world.told.clear();
+    world.asks(41, cancel());
+    assert_eq!(world.answered(), [41], "what ends tasks goes on");
+    let applied = world.shard.applied();
+    world.event(Event::Persisted(Ok(applied)));
+    later(&mut world);
+    assert_eq!(schedules(&mut world, 42), Ok(()), "a majority has it");
+}
+
+#[test]
+fn a_planned_end_passes_on_what_is_in_flight_and_not_answered() {
+    let mut world = World::new();
+    world.begin();
+    world.says(ToLeader::Opened(CLIENT));
+    world.says(ToLeader::Lent(CLIENT, 5));
+    world.says(ToLeader::Ready);
+    world.asks(1, register());
+    for (number, id) in [(2, "x"), (3, "y")] {
+        world.asks(number, schedule(id));
+    }
+    world.settle();
+    let copies = world.copies();
+    assert_eq!(copies.len(), 2);
+    world.event(Event::HandOver);
+    world.says(ToLeader::Acked {
+        consumer: CLIENT,
+        subject: copies[0].clone(),
+        confirm: Some(4),
+    });
+    assert_eq!(world.answered(), [1, 2, 3, 4]);
+    let (_, last) = world.log.shard(SHARD).journal.last_key_value().unwrap();
+    assert_eq!(passed_on(last), 1);
+    assert!(!world.shard.is_leading());
+}
+
+#[test]
+fn a_leader_that_hears_of_a_later_leadership_resigns_at_once() {
+    let mut world = World::new();
+    world.begin();
+    let fence = world.shard.fence().unwrap();
+    let leader = |epoch: u64| Leader {
+        member: Member {
+            node: "b".into(),
+            address: "b:1".into(),
+        },
+        epoch,
+        lease: LeaseId(6),
+    };
+    let before = fence.epoch - 1;
+    world.event(Event::Leader(Some(leader(before)), before));
+    world.event(Event::Leader(None, before));
+    assert_eq!(world.shard.fence(), Some(fence), "that was before");
+    let known = world.shard.leader().map(|leader| leader.epoch);
+    assert_eq!(known, Some(fence.epoch));
+    let later = leader(fence.epoch + 1);
+    world.event(Event::Leader(Some(later.clone()), fence.epoch + 1));
+    assert_eq!(world.shard.fence(), None);
+    assert_eq!(world.shard.leader(), Some(&later));
+    let effects = world.shard.take_effects();
+    let ended = |told: &(PeerId, ToServing)| matches!(told.1, ToServing::Ended { .. });
+    assert!(effects.told.iter().any(ended), "{:?}", effects.told);
+    assert_eq!(effects.changes, [Leadership::Ends(fence)]);
+}

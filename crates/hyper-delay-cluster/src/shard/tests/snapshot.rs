@@ -1,0 +1,145 @@
+//! A node that goes on with a snapshot of another one.
+
+use tempfile::TempDir;
+
+use super::{
+    blind::{TERM, leader},
+    follower::Follower,
+    *,
+};
+use crate::{
+    log::{Answer, Led, Tail},
+    snapshot::spool::Spool,
+};
+use hyper_delay_store::Room;
+
+/// A node that is left behind, and the one that is asked for a snapshot.
+struct Behind {
+    follower: Follower,
+    giver: Follower,
+    spool: Spool,
+    /// Attempts to get a snapshot.
+    attempts: u64,
+    _directory: TempDir,
+}
+
+impl Behind {
+    /// The journal begins with the entry after those of the giver.
+    fn new() -> Self {
+        let (follower, mut giver) = (Follower::new(), Follower::new());
+        giver.entries = follower.entries[..1].to_vec();
+        assert_eq!(giver.hears(), 1);
+        giver.shard.persisting().unwrap().run().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        Self {
+            follower,
+            giver,
+            spool: Spool::create(&directory.path().join("spool")).unwrap(),
+            attempts: 0,
+            _directory: directory,
+        }
+    }
+
+    fn last(&self) -> u64 {
+        self.follower.entries.len() as u64
+    }
+
+    /// The log answers for a lease. Returns how often the journal was read.
+    fn reads(&mut self, leads: &Leader) -> usize {
+        let mut reads = 0;
+        let last = self.last();
+        for _ in 0..8 {
+            let Follower {
+                shard,
+                now,
+                entries,
+                ..
+            } = &mut self.follower;
+            now.monotonic = now.after(LEASE / 8);
+            shard.tick(*now, Some(TERM));
+            let effects = shard.take_effects();
+            self.attempts += u64::from(effects.fetch.is_some());
+            self.spool.append(&effects.spool).unwrap();
+            for (call, request) in effects.calls {
+                let answer = match request {
+                    Request::Report { .. } => Answer::Reported(true),
+                    Request::Reports(_) => Answer::Reports(vec![("a".into(), 1)]),
+                    Request::Tail { from, .. } => {
+                        reads += 1;
+                        let entries = entries.iter().skip(1);
+                        let entries = entries.filter(|(seq, _)| *seq >= from);
+                        Answer::Tail(Tail {
+                            led: Some(Led {
+                                leader: leads.clone(),
+                                beat: None,
+                            }),
+                            first: 2,
+                            last,
+                            reported: Some(0),
+                            entries: entries.cloned().collect(),
+                        })
+                    }
+                    other => panic!("{other:?}"),
+                };
+                let event = Event::Answered(call, Ok(answer));
+                shard.handle(event, *now, Some(TERM));
+            }
+        }
+        reads
+    }
+
+    /// Returns the leadership that it knows.
+    fn leads(&self) -> Option<u64> {
+        let leader = self.follower.shard.leader();
+        leader.map(|leader| leader.epoch)
+    }
+
+    /// The snapshot is there. The disk has this room.
+    fn replaces(&mut self, room: Room) {
+        let Follower {
+            shard, now, disk, ..
+        } = &mut self.follower;
+        disk.clone_from(&self.giver.disk);
+        disk.room_is(room);
+        assert!(shard.replace(self.attempts, disk.clone(), *now));
+    }
+
+    /// Applies what was spooled, as far as it goes.
+    fn drains(&mut self) -> u64 {
+        let Follower { shard, now, .. } = &mut self.follower;
+        while shard.drain(|applied| self.spool.next(applied), *now) {}
+        shard.applied()
+    }
+}
+
+#[test]
+fn a_node_that_spools_reads_who_leads_with_the_journal() {
+    let mut behind = Behind::new();
+    behind.reads(&leader("a", 30, LeaseId(5)));
+    behind.reads(&leader("a", 30, LeaseId(5)));
+    assert_eq!(behind.attempts, 1);
+    let reads = behind.reads(&leader("c", 31, LeaseId(7)));
+    assert!(reads <= 5, "{reads} in a lease");
+    assert_eq!(behind.leads(), Some(31));
+}
+
+#[test]
+fn spooled_entries_are_kept_until_there_is_room_for_them() {
+    let mut behind = Behind::new();
+    behind.reads(&leader("a", 30, LeaseId(5)));
+    behind.reads(&leader("a", 30, LeaseId(5)));
+    behind.replaces(Room::none());
+    for _ in 0..3 {
+        assert_eq!(behind.drains(), 1);
+        behind.follower.waits();
+        assert!(behind.follower.shard.is_draining());
+    }
+    // The news of this are lost.
+    behind.reads(&leader("c", 31, LeaseId(7)));
+    assert_eq!(behind.leads(), Some(31));
+    behind.follower.disk.room_is(Room::AMPLE);
+    behind.follower.waits();
+    assert_eq!(behind.drains(), behind.last());
+    assert!(behind.follower.shard.stopped().is_none());
+    assert_eq!(behind.attempts, 1);
+}

@@ -1,0 +1,284 @@
+//! What must hold.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::{
+    failures::{Failures, SentCopy},
+    name::TaskName,
+    node::DEDUPE_MILLIS,
+    operators::Stored,
+    world::{MILLI, START},
+};
+use crate::{ShardId, entry, log::Fence, shard::passed_on};
+use hyper_delay_engine::{ledger::Subject, scheduler::ConsumerId};
+use hyper_delay_protocol::Reply;
+
+/// What the clients know of a task.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) fire_at: u64,
+    /// How often its schedule was sent.
+    pub(super) sent: usize,
+    /// A schedule was acknowledged.
+    pub(super) is_scheduled: bool,
+    pub(super) deliveries: usize,
+    /// How many acks and cancels of it were sent. If they were not answered, the task can be there or
+    /// not.
+    pub(super) endings: usize,
+    /// It is dead after this many failed rounds.
+    pub(super) max_attempts: Option<u32>,
+    /// When an ack or a cancel of it was confirmed, in true nanoseconds.
+    pub(super) ended: Option<u64>,
+    /// The leadership that confirmed it.
+    pub(super) confirmed_by: u64,
+}
+
+impl Known {
+    /// Returns whether the task is there for sure: no schedule or end of it is on its way.
+    pub(super) const fn can_be_cancelled(&self) -> bool {
+        self.is_scheduled && self.sent == 1 && self.endings == 0
+    }
+
+    /// Whether the task can have been made anew by `at` after its end: its schedule was repeated, and
+    /// arrived when its name was forgotten. A process that is stopped holds it for that long.
+    fn may_be_new(&self, ended: u64, at: u64) -> bool {
+        self.sent > 1 && at > ended + DEDUPE_MILLIS * MILLI
+    }
+}
+
+/// The facts of a history.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) tasks: BTreeMap<TaskName, Known>,
+    /// The place, the hash and the epoch of the last entry.
+    last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
+    /// The latest leadership that has begun.
+    leads: BTreeMap<ShardId, u64>,
+    /// The leaderships that were given up or taken over. No two shards have the same.
+    over: BTreeSet<u64>,
+    sent: BTreeMap<SentCopy, Sent>,
+    /// How many copies were in flight at planned ends.
+    handed_over: u64,
+    /// Without faults: the least time to answer a delivery, in nanoseconds.
+    pub(super) time_to_answer: Option<u64>,
+    failures: Failures,
+    /// In histories with operators or a retention of dead letters.
+    pub(super) stored: Option<Box<Stored>>,
+}
+
+/// A delivery that a leader has sent.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    /// The leadership.
+    epoch: u64,
+    /// When, in true nanoseconds.
+    at: u64,
+}
+
+impl Facts {
+    /// A leader has sent a delivery to a connection.
+    pub(super) fn sent(
+        &mut self,
+        consumer: ConsumerId,
+        subject: &Subject,
+        (epoch, at): (u64, u64),
+    ) -> Result<(), String> {
+        let name = TaskName::of(subject);
+        let copy = (consumer, name.clone(), subject.seq, subject.attempt);
+        self.sent.insert(copy, Sent { epoch, at });
+        self.acts(epoch, &name)?;
+        if let Some(stored) = &mut self.stored {
+            stored.sent(subject, epoch)?;
+        }
+        let Some(known) = self.tasks.get(&name) else {
+            return Err(format!("{name} is unknown"));
+        };
+        match known.ended {
+            Some(ended) if !known.may_be_new(ended, at) => {
+                Err(format!("{name} is sent, though it ended at {ended}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A client leaves its node: what it has fails.
+    pub(super) fn leaves(&mut self, consumer: ConsumerId) {
+        self.failures.leaves(consumer);
+    }
+
+    /// A client gives a delivery back, and says whether it has failed.
+    pub(super) fn gives_back(&mut self, consumer: ConsumerId, name: &TaskName, failed: bool) {
+        self.failures.gives_back(consumer, name, failed);
+    }
+
+    /// A leadership is given up or taken over: from now on no node may act for it.
+    pub(super) fn is_over(&mut self, epoch: u64) {
+        self.over.insert(epoch);
+    }
+
+    /// A node acts for a leadership.
+    fn acts(&self, epoch: u64, name: &TaskName) -> Result<(), String> {
+        match self.over.contains(&epoch) {
+            true => Err(format!(
+                "{name} is delivered for leadership {epoch}, which is over"
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// A delivery is written to a socket, at this wall-clock time at the most. Returns when it was
+    /// sent.
+    pub(super) fn delivered(
+        &mut self,
+        (consumer, name): (ConsumerId, &TaskName),
+        (seq, attempt): (u64, u32),
+        wall: u64,
+    ) -> Result<u64, String> {
+        let sent = self.sent.get(&(consumer, name.clone(), seq, attempt));
+        let Sent { epoch, at } = *sent.ok_or(format!("{name} was not sent"))?;
+        self.acts(epoch, name)?;
+        let known = self.tasks.get_mut(name);
+        let known = known.ok_or(format!("{name} is unknown"))?;
+        if wall < known.fire_at {
+            return Err(format!("{name} is early: {wall} of {}", known.fire_at));
+        }
+        if let Some(ended) = known.ended
+            && epoch < known.confirmed_by
+        {
+            return Err(format!(
+                "{name} is delivered for leadership {epoch}, though a later one ended it at {ended}"
+            ));
+        }
+        known.deliveries += 1;
+        Ok(at)
+    }
+
+    /// An ack is answered: it has removed its task, or not.
+    pub(super) fn acked(&self, name: &TaskName, removed: bool) -> Result<(), String> {
+        let known = self.tasks.get(name);
+        let known = known.ok_or(format!("{name} is unknown"))?;
+        // A dead letter is not in flight any more.
+        let is_other = known.endings > 1 || known.max_attempts.is_some() || self.has_ended(name);
+        match removed || is_other {
+            true => Ok(()),
+            false => Err(format!("the only ack of {name} did not remove it")),
+        }
+    }
+
+    /// Returns the name of a task. A reply without a route is about the only task of its id.
+    pub(super) fn named(&self, route: Option<&Arc<str>>, id: &Arc<str>) -> TaskName {
+        let id = id.clone();
+        match route {
+            Some(route) => TaskName {
+                route: route.clone(),
+                id,
+            },
+            None => {
+                let mut names = self.tasks.keys();
+                let name = names.find(|name| name.id == id);
+                name.expect("it was scheduled").clone()
+            }
+        }
+    }
+
+    /// A leader answers a request.
+    pub(super) fn answered(&mut self, reply: &Reply, epoch: u64) -> Result<(), String> {
+        let task = match reply {
+            Reply::Acked { id, route, .. } => Some((route.as_ref(), id)),
+            Reply::Cancelled { id, route, .. } => Some((Some(route), id)),
+            _ => None,
+        };
+        if let Some((route, id)) = task {
+            let task = self.named(route, id);
+            self.confirmed(&task, epoch);
+        }
+        match &mut self.stored {
+            Some(stored) => stored.told(reply, epoch),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether an operator or the retention of dead letters has ended a task.
+    fn has_ended(&self, name: &TaskName) -> bool {
+        let stored = self.stored.as_ref();
+        stored.is_some_and(|stored| stored.has_ended(name))
+    }
+
+    /// Returns whether a task can have ended.
+    pub(super) fn may_have_ended(&self, name: &TaskName) -> bool {
+        self.tasks[name].endings > 0 || self.has_ended(name)
+    }
+
+    /// A leader says that a task has ended.
+    fn confirmed(&mut self, name: &TaskName, epoch: u64) {
+        if let Some(known) = self.tasks.get_mut(name) {
+            known.confirmed_by = known.confirmed_by.max(epoch);
+        }
+    }
+
+    /// A leader has read the journal to its end, and begins to deliver.
+    pub(super) fn leads(&mut self, fence: Fence) {
+        let latest = self.leads.entry(fence.shard).or_default();
+        *latest = fence.epoch.max(*latest);
+    }
+
+    /// An entry is in the journal, at the end.
+    pub(super) fn appended(&mut self, shard: ShardId, bytes: &[u8], at: u64) -> Result<(), String> {
+        let header = entry::header(bytes).map_err(|error| error.to_string())?;
+        if let Some((seq, hash, epoch)) = self.last.get(&shard) {
+            if header.seq != seq + 1 || header.previous != *hash {
+                return Err(format!("entry {} does not follow entry {seq}", header.seq));
+            }
+            if header.epoch < *epoch {
+                let found = header.epoch;
+                return Err(format!("an entry of epoch {found} follows one of {epoch}"));
+            }
+        }
+        if let Some(epoch) = self.leads.get(&shard).filter(|it| header.epoch < **it) {
+            let found = header.epoch;
+            return Err(format!(
+                "an entry of epoch {found} comes after epoch {epoch} began"
+            ));
+        }
+        self.handed_over += passed_on(bytes) as u64;
+        if let Some(time) = self.time_to_answer {
+            let early = at.saturating_sub(time);
+            let is_late = |copy: &SentCopy| self.sent.get(copy).is_none_or(|sent| sent.at <= early);
+            let sent = self.sent.keys();
+            self.failures.check(bytes, sent, is_late)?;
+        }
+        if let Some(stored) = &mut self.stored {
+            let decoded = entry::decode(bytes).map_err(|error| error.to_string())?;
+            let latest = START + at / MILLI + 200;
+            stored.appended((&header, decoded.1), latest, &self.tasks)?;
+        }
+        let last = (header.seq, entry::hash(bytes), header.epoch);
+        self.last.insert(shard, last);
+        Ok(())
+    }
+
+    /// Returns how many copies were in flight at planned ends.
+    pub(super) const fn handed_over(&self) -> u64 {
+        self.handed_over
+    }
+
+    /// All faults are over, and there was time for everything. `is_dead` says whether a task is a
+    /// dead letter.
+    pub(super) fn end(&self, is_dead: impl Fn(&TaskName) -> bool, now: u64) -> Result<(), String> {
+        for (name, known) in &self.tasks {
+            let is_owed = known.is_scheduled && known.endings == 0 && !self.has_ended(name);
+            if is_owed && !(known.max_attempts.is_some() && is_dead(name)) {
+                let times = known.deliveries;
+                return Err(format!(
+                    "{name} was acknowledged and lost ({times} deliveries)"
+                ));
+            }
+        }
+        self.stored
+            .as_ref()
+            .map_or(Ok(()), |stored| stored.end(now))
+    }
+}

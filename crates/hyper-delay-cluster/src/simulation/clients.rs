@@ -1,0 +1,376 @@
+//! The clients of the cluster. Each is connected to some node, and to another one when that fails.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    events::{Happening, Life},
+    name::TaskName,
+    world::{MILLI, START, World},
+};
+use crate::{ShardId, forward::Event, shard_of};
+use hyper_delay_engine::scheduler::{Ask, ConsumerId, Input};
+use hyper_delay_protocol::{
+    Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms, access::Grant,
+};
+use hyper_delay_store::{ReadStore as _, Space, fake::Fake, record};
+
+/// The first client schedules and cancels; it can take deliveries, as the others do.
+const PRODUCER: usize = 0;
+
+/// What the clients do.
+#[derive(Debug)]
+pub(super) struct Clients {
+    /// The number of tasks that are scheduled.
+    tasks: usize,
+    made: usize,
+    /// A route of each shard.
+    pub(super) routes: Vec<Arc<str>>,
+    /// Each id belongs to two tasks, of different routes.
+    ids_are_shared: bool,
+    /// The first client takes deliveries, too.
+    producer_consumes: bool,
+    /// The percentage of registrations that are exclusive.
+    exclusive: u8,
+    /// The compressions that registrations name. `None`: they name none.
+    pub(super) accept: Option<Accept>,
+    /// The percentage of deliveries that are given back or not answered.
+    pub(super) lazy: u8,
+    pub(super) clients: Vec<Client>,
+    /// The number of the last connection.
+    last: ConsumerId,
+    /// The processes that the connections are or were to.
+    pub(super) processes: BTreeMap<ConsumerId, Life>,
+}
+
+/// A client.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    /// Its connection and the process that it is to.
+    pub(super) connection: Option<(ConsumerId, Life)>,
+    pub(super) credit: Option<u16>,
+    /// The last connection on which a registration has succeeded.
+    pub(super) registered: Option<ConsumerId>,
+    /// What it has and has not answered, by id.
+    pub(super) in_flight: BTreeMap<Arc<str>, InFlight>,
+}
+
+/// A delivery that a client has not answered.
+#[derive(Debug, Clone)]
+pub(super) struct InFlight {
+    pub(super) route: Arc<str>,
+    pub(super) seq: u64,
+    pub(super) attempt: u32,
+    /// When its leader has sent it, in true nanoseconds.
+    pub(super) sent: u64,
+    /// The end of its time on the clock of the client's node.
+    pub(super) until: u64,
+}
+
+impl Clients {
+    pub(super) fn new(random: &mut fastrand::Rng, seed: u64, shards: u16) -> Self {
+        let of = |shard: u16| {
+            let mut names = (0..).map(|number| format!("route-{number}"));
+            let name = names.find(|name| shard_of(name, shards).0 == shard);
+            name.expect("there is one").into()
+        };
+        let mut clients = vec![Client::default()];
+        for _ in 0..random.usize(1..=3) {
+            let credit = *random.choice(&[1, 2, 5, 30]).expect("there are some");
+            clients.push(Client {
+                credit: random.bool().then_some(credit),
+                ..Client::default()
+            });
+        }
+        Self {
+            tasks: random.usize(5..120),
+            made: 0,
+            routes: (0..shards).map(of).collect(),
+            ids_are_shared: shards > 1
+                && fastrand::Rng::with_seed(seed ^ 0x6964_7300).u8(0..4) == 0,
+            producer_consumes: random.bool(),
+            exclusive: *random.choice(&[0, 0, 20]).expect("there are some"),
+            accept: fastrand::Rng::with_seed(seed ^ 0x6163_6300)
+                .bool()
+                .then(|| Accept::only(&[])),
+            lazy: random.u8(0..40),
+            clients,
+            last: 0,
+            processes: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the route and the id of a task.
+    pub(super) fn name(&self, task: usize) -> TaskName {
+        let id = match self.ids_are_shared {
+            true => task & !1,
+            false => task,
+        };
+        TaskName {
+            route: self.routes[task % self.routes.len()].clone(),
+            id: format!("task-{id}").into(),
+        }
+    }
+
+    /// Returns the tasks of a shard.
+    pub(super) fn made_of(&self, shard: ShardId) -> impl Iterator<Item = usize> {
+        (usize::from(shard.0)..self.made).step_by(self.routes.len())
+    }
+
+    fn consumes(&self, client: usize) -> bool {
+        client != PRODUCER || self.producer_consumes
+    }
+
+    pub(super) fn of(&self, consumer: ConsumerId) -> Option<usize> {
+        let mut clients = self.clients.iter();
+        clients.position(|client| client.connection.is_some_and(|(it, _)| it == consumer))
+    }
+}
+
+/// Returns whether a replica has the content of a task.
+pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
+    let key = record::key::task(seq);
+    disk.get(Space::Tasks, &key).expect("it is whole").is_some()
+}
+
+pub(super) fn asked(consumer: ConsumerId, request: Request) -> Event {
+    asked_with(consumer, request, None)
+}
+
+fn asked_with(consumer: ConsumerId, request: Request, grant: Option<Arc<Grant>>) -> Event {
+    let line = Line {
+        tag: None,
+        token: None,
+        request,
+    };
+    let ask = Ask {
+        line,
+        weight: 1,
+        grant,
+    };
+    Event::Input(Input::Asked(consumer, vec![ask]))
+}
+
+impl World {
+    /// Clients without a connection connect to a node that runs; now and then one leaves its node.
+    pub(super) fn clients_connect(&mut self) {
+        for client in 0..self.clients.clients.len() {
+            if let Some((consumer, life)) = self.clients.clients[client].connection {
+                let is_there = self.life(life.node) == life;
+                let goes = !self.is_calm() && self.random.u8(0..100) == 0;
+                if is_there && !goes {
+                    self.leaves_a_route(client, consumer);
+                    continue;
+                }
+                self.facts.leaves(consumer);
+                self.disconnects(client, consumer, is_there.then_some(life));
+            }
+            let takes_clients =
+                |node: &usize| self.nodes[*node].process.is_some() && !self.nodes[*node].is_ending;
+            let up: Vec<usize> = (0..self.nodes.len()).filter(takes_clients).collect();
+            let Some(node) = self.random.choice(up) else {
+                continue;
+            };
+            let life = self.life(node);
+            self.clients.last += 1;
+            let consumer = self.clients.last;
+            self.clients.clients[client].connection = Some((consumer, life));
+            self.clients.processes.insert(consumer, life);
+            let opened = Event::Input(Input::Opened(consumer));
+            self.after(0, Happening::Forwarder(life, opened));
+            if self.clients.consumes(client) {
+                for route in 0..self.clients.routes.len() {
+                    self.registers(client, consumer, route, true);
+                }
+            }
+        }
+        let pause = self.random.u64(10..100) * MILLI;
+        self.after(pause, Happening::Clients);
+    }
+
+    /// The connection of a client is closed, which a process notices. Returns when that has done so.
+    fn disconnects(&mut self, client: usize, consumer: ConsumerId, from: Option<Life>) -> u64 {
+        self.clients.clients[client].connection = None;
+        self.clients.clients[client].in_flight.clear();
+        let Some(life) = from else {
+            return 0;
+        };
+        let closing = Event::Input(Input::Closing(consumer));
+        self.after(0, Happening::Forwarder(life, closing));
+        let closed = Event::Input(Input::Closed(consumer));
+        let pause = self.random.u64(1..5 * MILLI);
+        self.after(pause, Happening::Forwarder(life, closed));
+        pause
+    }
+
+    /// A process ends, and closes its connections. Returns when that is done.
+    pub(super) fn disconnects_all(&mut self, life: Life) -> u64 {
+        let ending = Event::Input(Input::Ending);
+        self.after(0, Happening::Forwarder(life, ending));
+        let mut last = 0;
+        for client in 0..self.clients.clients.len() {
+            if let Some((consumer, to)) = self.clients.clients[client].connection
+                && to == life
+            {
+                last = self.disconnects(client, consumer, Some(life)).max(last);
+            }
+        }
+        last
+    }
+
+    /// Now and then a client leaves a route, and registers it again a little later.
+    fn leaves_a_route(&mut self, client: usize, consumer: ConsumerId) {
+        if !self.is_calm() && self.clients.consumes(client) && self.random.u8(0..60) == 0 {
+            let route = self.random.usize(0..self.clients.routes.len());
+            self.registers(client, consumer, route, false);
+            let pause = self.random.u64(1..2_000) * MILLI;
+            let again = Happening::Registers(client, consumer, route, true);
+            self.after(pause, again);
+        }
+    }
+
+    /// A client registers a route, or leaves it, unless it has another connection since.
+    pub(super) fn registers(
+        &mut self,
+        client: usize,
+        consumer: ConsumerId,
+        route: usize,
+        joins: bool,
+    ) {
+        let clients = &self.clients;
+        let Some((connected, life)) = clients.clients[client].connection else {
+            return;
+        };
+        if connected != consumer {
+            return;
+        }
+        let name = clients.routes[route].clone();
+        let request = match joins {
+            false => Request::Unregister { route: name },
+            true => Request::Register {
+                route: name,
+                credit: clients.clients[client].credit,
+                mode: match self.random.u8(0..100) < clients.exclusive {
+                    true => Mode::Exclusive,
+                    false => Mode::Shared,
+                },
+                accept: clients.accept,
+            },
+        };
+        self.after(0, Happening::Forwarder(life, asked(consumer, request)));
+    }
+
+    /// A client has a route no longer, and registers it again.
+    pub(super) fn registers_again(
+        &mut self,
+        client: usize,
+        consumer: ConsumerId,
+        route: &str,
+        pause: u64,
+    ) {
+        let mut routes = self.clients.routes.iter();
+        let route = routes.position(|it| **it == *route);
+        let route = route.expect("it is one of them");
+        let again = Happening::Registers(client, consumer, route, true);
+        self.after(pause, again);
+    }
+
+    /// A client schedules or cancels a task.
+    pub(super) fn client_acts(&mut self) {
+        let clients = &mut self.clients;
+        let is_done = clients.made >= clients.tasks || self.at >= self.calm;
+        if is_done {
+            return;
+        }
+        if clients.made > 0 && self.random.u8(0..6) == 0 {
+            let task = self.random.usize(0..clients.made);
+            self.cancels(PRODUCER, task);
+        } else {
+            let task = clients.made;
+            clients.made += 1;
+            let ahead = self.random.u64(0..4_000);
+            let name = clients.name(task);
+            let known = self.facts.tasks.entry(name).or_default();
+            known.fire_at = START + self.at / MILLI + ahead;
+            let attempts = (self.random.u8(0..8) == 0).then(|| self.random.u32(1..4));
+            known.max_attempts = self.operators.max_attempts(attempts);
+            self.schedules(task);
+        }
+        let most = self.calm / MILLI / (self.clients.tasks as u64);
+        let pause = self.random.u64(0..=most) * MILLI;
+        self.after(pause, Happening::Client);
+    }
+
+    /// A task of a shard is scheduled that is due in this many milliseconds.
+    pub(super) fn makes_task(&mut self, shard: ShardId, ahead: u64) {
+        let clients = &mut self.clients;
+        let routes = clients.routes.len();
+        let mut tasks = clients.made..;
+        let last = tasks.find(|task| task % routes == usize::from(shard.0));
+        let last = last.expect("every shard has a route");
+        let first = std::mem::replace(&mut clients.made, last + 1);
+        for task in first..=last {
+            self.clients.tasks += 1;
+            let name = self.clients.name(task);
+            let known = self.facts.tasks.entry(name).or_default();
+            known.fire_at = START + self.at / MILLI + ahead;
+            known.max_attempts = self.operators.max_attempts(None);
+            self.schedules(task);
+        }
+    }
+
+    /// A task is scheduled, and again a little later if there was no answer.
+    pub(super) fn schedules(&mut self, task: usize) {
+        let name = self.clients.name(task);
+        let known = self.facts.tasks.get_mut(&name).expect("it is made");
+        known.sent += 1;
+        let request = Request::Schedule(Schedule {
+            fire_at: known.fire_at,
+            id: Some(name.id.clone()),
+            route: Some(name.route.clone()),
+            compression: Compression::None,
+            payload: vec![7; task % 100].into(),
+            replace: false,
+            headers: Headers::default(),
+            terms: known.max_attempts.map(|most| {
+                Box::new(Terms {
+                    max_attempts: Some(most),
+                    ..Terms::default()
+                })
+            }),
+        });
+        let token = self.token_for(&name);
+        self.asks(PRODUCER, request, token);
+        let pause = self.random.u64(1..3_000) * MILLI;
+        self.after(pause, Happening::Unanswered(task));
+    }
+
+    /// A client that got no answer to a schedule sends it again, or gives up.
+    pub(super) fn unanswered(&mut self, task: usize) {
+        let known = &self.facts.tasks[&self.clients.name(task)];
+        let is_unknown = !known.is_scheduled && known.endings == 0;
+        if is_unknown && !self.is_calm() && self.random.u8(0..5) > 0 {
+            self.schedules(task);
+        }
+    }
+
+    pub(super) fn cancels(&mut self, client: usize, task: usize) {
+        let name = self.clients.name(task);
+        let known = &self.facts.tasks[&name];
+        if !known.is_scheduled || known.sent > 1 {
+            // A schedule that is still on its way would make the task anew.
+            return;
+        }
+        self.may_end(&name);
+        let TaskName { route, id } = name;
+        self.asks(client, Request::Cancel { route, id }, None);
+    }
+
+    /// A client sends a request.
+    fn asks(&mut self, client: usize, request: Request, token: Option<Arc<Grant>>) {
+        if let Some((consumer, life)) = self.clients.clients[client].connection {
+            let delay = self.random.u64(0..3 * MILLI);
+            let event = asked_with(consumer, request, token);
+            self.after(delay, Happening::Forwarder(life, event));
+        }
+    }
+}

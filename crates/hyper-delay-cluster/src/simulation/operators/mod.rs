@@ -1,0 +1,240 @@
+//! Operators pause routes and change many tasks at once. With them come tokens with limited pending
+//! tasks, tasks that die, and the retention of dead letters.
+//!
+//! Each is drawn by itself, and from other generators than the rest: histories without them do not
+//! depend on them.
+
+mod asked;
+mod jobs;
+mod pending;
+mod requests;
+mod shard;
+mod stored;
+mod tokens;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub(super) use stored::Stored;
+
+use super::{
+    clients::Clients,
+    events::{Happening, Life},
+    world::{MILLI, World},
+};
+use crate::{ShardId, forward::Event, shard_of};
+use hyper_delay_engine::{
+    ledger::Actor,
+    scheduler::{ConsumerId, Input, Message, Operated, ReplyTo},
+};
+use hyper_delay_protocol::{Code, Reply, Request};
+use tokens::Tokens;
+
+/// The connections of operators have higher numbers than those of clients.
+const FIRST: ConsumerId = 1 << 32;
+
+/// Routes of each shard that have no tasks. More routes are paused than may be.
+const IDLE_ROUTES: usize = 7;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Operators {
+    random: fastrand::Rng,
+    /// Routes are paused and resumed.
+    pause: bool,
+    /// Bulk operations, kicks and removals of dead letters are requested.
+    change: bool,
+    /// Many tasks die: they have few attempts, and consumers often give them back.
+    deaths: bool,
+    /// `dead_retention_seconds`.
+    pub(super) dead_retention: Option<u64>,
+    pub(super) tokens: Tokens,
+    idle: Vec<Arc<str>>,
+    /// The connection of the operators, and the process that it is to.
+    connection: Option<(ConsumerId, Life)>,
+    /// The number of the last connection.
+    last: ConsumerId,
+    /// The number of the last request, which is its tag.
+    requests: u64,
+    /// Requests without an answer, by their tags.
+    unanswered: BTreeMap<Arc<str>, Request>,
+    /// Bulk operations that operators know.
+    jobs: Vec<u64>,
+}
+
+impl Operators {
+    pub(super) fn new(seed: u64, shards: u16) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed ^ 0x6f70_6572);
+        let [pause, change, limits] = [(); 3].map(|()| random.u8(0..3) == 0);
+        let [deaths, retains] = [(); 2].map(|()| random.bool());
+        let retention = random.u64(1..4);
+        let of = |shard: u16| {
+            let names = (0..).map(|number| format!("idle-{number}").into());
+            names
+                .filter(move |name: &Arc<str>| shard_of(name, shards).0 == shard)
+                .take(IDLE_ROUTES)
+        };
+        Self {
+            pause,
+            change,
+            deaths,
+            dead_retention: retains.then_some(retention),
+            tokens: Tokens::new(limits, &mut random),
+            random,
+            idle: (0..shards).flat_map(of).collect(),
+            connection: None,
+            last: FIRST,
+            requests: 0,
+            unanswered: BTreeMap::new(),
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Returns what the checks know of them. `None` if they do nothing.
+    pub(super) fn stored(&self, shards: u16) -> Option<Box<Stored>> {
+        let is_needed = self.act() || self.dead_retention.is_some();
+        is_needed.then(|| Box::new(Stored::new(shards, self.dead_retention)))
+    }
+
+    /// Lets consumers give back more, if many tasks die.
+    pub(super) fn trouble(&mut self, clients: &mut Clients) {
+        if self.deaths {
+            clients.lazy = self.random.u8(60..95);
+        }
+    }
+
+    /// Returns how many attempts a task has that would have `attempts` otherwise.
+    pub(super) fn max_attempts(&mut self, attempts: Option<u32>) -> Option<u32> {
+        match self.deaths && self.random.u8(0..10) > 0 {
+            true => self.random.choice([1, 1, 1, 2]),
+            false => attempts,
+        }
+    }
+
+    /// Whether they send requests.
+    pub(super) fn act(&self) -> bool {
+        self.pause || self.change || self.deaths || self.tokens.are_limited()
+    }
+}
+
+impl World {
+    /// An operator does something, and again a little later.
+    pub(super) fn operates(&mut self) {
+        let connection = self.operator_connects();
+        if let Some(connection) = connection {
+            for request in self.operator_requests() {
+                self.operator_asks(connection, request);
+            }
+        }
+        self.kills_tasks();
+        self.reaches_limits();
+        let most = if self.is_calm() { 400 } else { 1_200 };
+        let pause = self.operators.random.u64(20..most) * MILLI;
+        self.after(pause, Happening::Operator);
+    }
+
+    /// Operators connect to a node that runs, and to another one now and then.
+    fn operator_connects(&mut self) -> Option<(ConsumerId, Life)> {
+        let takes = |world: &Self, node: usize| {
+            world.nodes[node].process.is_some() && !world.nodes[node].is_ending
+        };
+        if let Some((consumer, life)) = self.operators.connection {
+            let is_there = self.life(life.node) == life;
+            let stays = is_there && takes(self, life.node);
+            if stays && self.operators.random.u8(0..12) > 0 {
+                return self.operators.connection;
+            }
+            self.operators.connection = None;
+            self.operators.unanswered.clear();
+            if is_there {
+                let inputs = [Input::Closing(consumer), Input::Closed(consumer)];
+                for (pause, input) in (0..).zip(inputs) {
+                    let event = Happening::Forwarder(life, Event::Input(input));
+                    self.after(pause * MILLI, event);
+                }
+            }
+        }
+        let up = (0..self.nodes.len()).filter(|node| takes(self, *node));
+        let up: Vec<usize> = up.collect();
+        let node = self.operators.random.choice(up)?;
+        let life = self.life(node);
+        self.operators.last += 1;
+        let consumer = self.operators.last;
+        self.operators.connection = Some((consumer, life));
+        let opened = Event::Input(Input::Opened(consumer));
+        self.after(0, Happening::Forwarder(life, opened));
+        self.operators.connection
+    }
+
+    /// Many tasks are due at once now and then, and several of them die together.
+    fn kills_tasks(&mut self) {
+        let is_calm = self.is_calm();
+        let Operators { random, deaths, .. } = &mut self.operators;
+        if !*deaths || is_calm || random.u8(0..6) > 0 {
+            return;
+        }
+        let shard = ShardId(random.u16(0..self.charter.shards));
+        let ahead = random.u64(100..2_000);
+        for _ in 0..random.u8(6..16) {
+            self.makes_task(shard, ahead);
+        }
+    }
+
+    fn operator_asks(&mut self, (consumer, life): (ConsumerId, Life), request: Request) {
+        let Some(stored) = &mut self.facts.stored else {
+            return;
+        };
+        stored.asked.sent(&request);
+        let operators = &mut self.operators;
+        operators.requests += 1;
+        let tag: Arc<str> = operators.requests.to_string().into();
+        operators.unanswered.insert(tag.clone(), request.clone());
+        let operated = Operated {
+            request,
+            actor: Actor::default(),
+            reply_to: ReplyTo {
+                consumer,
+                tag: Some(tag),
+                weight: 1,
+            },
+        };
+        let event = Event::Input(Input::Operated(Box::new(operated)));
+        let delay = self.operators.random.u64(MILLI..3 * MILLI);
+        self.after(delay, Happening::Forwarder(life, event));
+    }
+
+    /// A message reaches an operator. Returns whether the connection is one of an operator.
+    pub(super) fn operator_received(&mut self, consumer: ConsumerId, message: &Message) -> bool {
+        if consumer < FIRST {
+            return false;
+        }
+        let operators = &mut self.operators;
+        let is_open = operators.connection.is_some_and(|(it, _)| it == consumer);
+        let Message::Reply { reply, tag, .. } = message else {
+            return true;
+        };
+        let request = tag
+            .as_ref()
+            .and_then(|tag| operators.unanswered.remove(tag));
+        let Some(request) = request.filter(|_| is_open) else {
+            return true;
+        };
+        match reply {
+            Reply::Error(refusal) if refusal.code == Code::Unavailable => {
+                // It may have taken effect, or will: some operators ask again.
+                let connection = operators.connection;
+                if let Some(connection) = connection.filter(|_| operators.random.bool()) {
+                    self.operator_asks(connection, request);
+                }
+            }
+            reply => {
+                if let Reply::Job(row) = reply {
+                    operators.jobs.push(row.job);
+                }
+                if let Some(stored) = &mut self.facts.stored {
+                    stored.asked.answered(&request);
+                }
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,117 @@
+//! What operators ask for.
+
+use std::sync::Arc;
+
+use crate::simulation::{
+    name::TaskName,
+    world::{MILLI, START, World},
+};
+use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, Request};
+
+impl World {
+    /// Returns what an operator asks for now. In the end all routes are resumed.
+    pub(super) fn operator_requests(&mut self) -> Vec<Request> {
+        let Some(stored) = &self.facts.stored else {
+            return Vec::new();
+        };
+        if self.is_calm() {
+            let paused = stored.paused().cloned();
+            return paused.map(|route| Request::Resume { route }).collect();
+        }
+        let mut requests = Vec::new();
+        if self.operators.pause {
+            requests.extend(self.pauses_or_resumes());
+        }
+        if self.operators.change {
+            requests.push(self.changes());
+        }
+        requests
+    }
+
+    fn pauses_or_resumes(&mut self) -> Vec<Request> {
+        let routes = &self.clients.routes;
+        let operators = &mut self.operators;
+        let random = &mut operators.random;
+        let route = match random.u8(0..3) {
+            0 => random.choice(routes),
+            _ => random.choice(&operators.idle),
+        };
+        let route = route.expect("there are some").clone();
+        match random.u8(0..4) {
+            0 => vec![Request::Resume { route }],
+            // Twice in a row: only one of them changes anything.
+            1 => vec![
+                Request::Pause {
+                    route: route.clone(),
+                },
+                Request::Pause { route },
+            ],
+            _ => vec![Request::Pause { route }],
+        }
+    }
+
+    fn changes(&mut self) -> Request {
+        match self.operators.random.u8(0..10) {
+            0 => match self.dead_or_any() {
+                Some(TaskName { route, id }) => Request::Kick { route, id },
+                None => self.bulk(),
+            },
+            1 => match self.dead_or_any() {
+                Some(TaskName { route, id }) => Request::Delete { route, id },
+                None => self.bulk(),
+            },
+            2 | 3 => match self.operators.jobs.last() {
+                Some(job) => Request::Stop { job: *job },
+                None => self.bulk(),
+            },
+            _ => self.bulk(),
+        }
+    }
+
+    fn bulk(&mut self) -> Request {
+        let random = &mut self.operators.random;
+        let route = random.choice(&self.clients.routes);
+        let route: Arc<str> = route.expect("there is one").clone();
+        let act = match random.u8(0..8) {
+            0..4 => BulkAct::Kick,
+            4..7 => BulkAct::Delete,
+            _ => BulkAct::Purge,
+        };
+        let now = START + self.at / MILLI;
+        let filter = match act {
+            BulkAct::Purge => Filter::default(),
+            _ => Filter {
+                // Dead letters here have no reason.
+                reason: match random.u8(0..8) {
+                    0 => Some("".into()),
+                    1 => Some("a reason".into()),
+                    _ => None,
+                },
+                from: (random.u8(0..5) == 0).then(|| now - random.u64(0..5_000)),
+                until: (random.u8(0..5) == 0).then(|| now + random.u64(0..5_000) - 4_000),
+            },
+        };
+        Request::Bulk(Box::new(BulkRequest {
+            act,
+            route,
+            filter,
+            in_flight: act == BulkAct::Purge && random.bool(),
+            dry_run: false,
+        }))
+    }
+
+    /// Returns a dead letter, if there is one and it is wanted, or any task.
+    fn dead_or_any(&mut self) -> Option<TaskName> {
+        let stored = self.facts.stored.as_ref()?;
+        let random = &mut self.operators.random;
+        let dead: Vec<_> = stored.dead().collect();
+        let name = match random.u8(0..4) {
+            0 => None,
+            _ => random.choice(dead).cloned(),
+        };
+        name.or_else(|| {
+            let tasks: Vec<_> = self.facts.tasks.keys().collect();
+            random.choice(tasks).cloned()
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Reads of clients at any node: what was acknowledged anywhere before must be there.
+
+use std::collections::BTreeMap;
+
+use super::{
+    events::{Happening, Life},
+    name::TaskName,
+    world::{MILLI, World},
+};
+use crate::forward::{AskedId, Event};
+use hyper_delay_protocol::Refusal;
+use hyper_delay_store::Space;
+
+/// The reads of a history. `None` in a world without reads: they would change its histories.
+#[derive(Debug)]
+pub(super) struct Reads {
+    random: fastrand::Rng,
+    last: AskedId,
+    waiting: BTreeMap<AskedId, Vec<TaskName>>,
+    /// How many were answered.
+    pub(super) done: u64,
+}
+
+impl World {
+    /// Lets clients read, too.
+    pub(super) fn with_reads(mut self, seed: u64) -> Self {
+        self.reads = Some(Reads {
+            random: fastrand::Rng::with_seed(seed),
+            last: 0,
+            waiting: BTreeMap::new(),
+            done: 0,
+        });
+        self.after(MILLI, Happening::Read);
+        self
+    }
+
+    /// A client is about to read at some node.
+    pub(super) fn read(&mut self) {
+        let Some(reads) = &mut self.reads else {
+            return;
+        };
+        let node = reads.random.usize(0..self.nodes.len());
+        let pause = reads.random.u64(1..300) * MILLI;
+        reads.last += 1;
+        let id = reads.last;
+        let tasks = self.facts.tasks.iter();
+        let there = tasks.filter(|(_, task)| {
+            task.is_scheduled && task.endings == 0 && task.max_attempts.is_none()
+        });
+        let there = there.map(|(name, _)| name.clone()).collect();
+        reads.waiting.insert(id, there);
+        if self.at < self.calm {
+            self.after(pause, Happening::Read);
+        }
+        let is_stopped = self.nodes[node].stopped_until > self.at;
+        if self.nodes[node].process.is_some() && !is_stopped {
+            self.forwarder(self.life(node), Some(Event::Fresh(id, None)));
+        }
+    }
+
+    /// Clients of a process may read.
+    pub(super) fn may_read(&mut self, life: Life, fresh: Vec<(AskedId, Result<(), Refusal>)>) {
+        for (id, result) in fresh {
+            let Some(reads) = &mut self.reads else {
+                return;
+            };
+            let there = reads.waiting.remove(&id).unwrap_or_default();
+            if result.is_err() {
+                continue;
+            }
+            reads.done += 1;
+            let disks = self.nodes[life.node].disks.iter();
+            let names: Vec<_> = disks.flat_map(|disk| disk.all(Space::Names)).collect();
+            let lacks = there.iter().find(|task| {
+                !self.facts.may_have_ended(task) && !names.iter().any(|(key, _)| task.has_key(key))
+            });
+            if let Some(task) = lacks {
+                let node = &self.nodes[life.node].member.node;
+                let broken =
+                    format!("{task} was acknowledged before a read at {node}, which lacks it");
+                return self.check(Err(broken));
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+use std::{collections::BTreeMap, mem, sync::Arc};
+
+use super::{
+    Faults, Planted,
+    checks::Facts,
+    clients::Clients,
+    disks::Disks,
+    events::{Happening, Life, Part},
+    links::Link,
+    name::TaskName,
+    node::{Drift, Node, Options},
+    operators::Operators,
+    reads::Reads,
+    takeovers::Takeovers,
+};
+use crate::{
+    Charter, ShardId,
+    log::{NodeName, Request, fake::FakeLog},
+    replica::genesis,
+    shard::{Event, Kept, PeerId, Shard},
+};
+use hyper_delay_engine::scheduler::ConsumerId;
+use hyper_delay_store::{
+    Space,
+    record::{self, Name, Place, key},
+};
+
+/// When the world begins, in Unix milliseconds.
+pub(super) const START: u64 = 1_000_000_000;
+
+/// True time is in nanoseconds.
+pub(super) const MILLI: u64 = 1_000_000;
+
+/// Everything there is.
+pub(super) struct World {
+    pub(super) random: fastrand::Rng,
+    pub(super) disks: Disks,
+    pub(super) takeovers: Takeovers,
+    pub(super) planted: Planted,
+    /// The ledgers with which shards began to lead, for a planted fault.
+    pub(super) kept: BTreeMap<(Life, ShardId), Kept>,
+    pub(super) faults: Faults,
+    /// The true time in nanoseconds.
+    pub(super) at: u64,
+    /// What happens is large, and moves when something is inserted before it.
+    queue: BTreeMap<(u64, u64), Box<Happening>>,
+    queued: u64,
+    /// When each part is told the time next.
+    pub(super) ticks: BTreeMap<(Life, Part), u64>,
+    pub(super) log: FakeLog,
+    pub(super) log_is_down_until: u64,
+    pub(super) nodes: Vec<Node>,
+    /// Until when each node is cut off from the log.
+    pub(super) cut_until: Vec<u64>,
+    /// Until when the answers of the log to each node are slow.
+    pub(super) slow_until: Vec<u64>,
+    pub(super) members: Arc<[NodeName]>,
+    pub(super) charter: Charter,
+    pub(super) options: Options,
+    pub(super) facts: Facts,
+    pub(super) clients: Clients,
+    pub(super) operators: Operators,
+    pub(super) links: BTreeMap<PeerId, Link>,
+    /// What was sent last on each connection is written then.
+    pub(super) sockets: BTreeMap<ConsumerId, u64>,
+    pub(super) last_link: u64,
+    /// The last leadership of each shard of each process.
+    pub(super) epochs: BTreeMap<(Life, ShardId), u64>,
+    /// When the faults end.
+    pub(super) calm: u64,
+    pub(super) reads: Option<Reads>,
+    broken: Option<String>,
+    /// Whether everything that happens is printed.
+    pub(super) traces: bool,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, planted: Planted, faults: Faults) -> Self {
+        // The scheduler takes its seed from here.
+        fastrand::seed(seed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let charter = Charter::new(1 + u128::from(seed), random.u16(1..=2));
+        let charter = charter.expect("the shards can be numbered");
+        let mut log = FakeLog::default();
+        log.ignores_fences = planted == Planted::NoFence;
+        log.ignores_beats = planted == Planted::IgnoresHeartbeats;
+        log.leases_look_short = planted == Planted::ShortWait;
+        log.keeps_highest_reports = planted == Planted::KeepsReports;
+        let mut facts = Facts::default();
+        for shard in (0..charter.shards).map(ShardId) {
+            let genesis = genesis(charter, shard).bytes;
+            facts.appended(shard, &genesis, 0).expect("it is the first");
+            log.create(shard, genesis);
+        }
+        // No clock is that wrong. It makes a missing margin show, which covers an eighth.
+        let mut takeovers = Takeovers::new(seed);
+        let wrong = *random.choice(&[300, 60_000]).expect("there are two");
+        let nodes = ["a", "b", "c"].map(|name| {
+            let drift = Drift {
+                rate: takeovers.rate(random.i64(-wrong..=wrong)),
+                wall: random.i64(-200..=200),
+            };
+            Node::new(name, drift, charter.shards)
+        });
+        for node in &nodes {
+            log.carry_out(&Request::Join(node.member.clone()));
+        }
+        let calm = random.u64(5_000..40_000) * MILLI;
+        let mut disks = Disks::new(seed);
+        let operators = Operators::new(seed, charter.shards);
+        let mut world = Self {
+            members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
+            cut_until: vec![0; nodes.len()],
+            slow_until: vec![0; nodes.len()],
+            nodes: nodes.into(),
+            options: Options {
+                window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
+                ack_timeout: *random.choice(&[2_500, 7_000]).expect("there are two"),
+                hedge: Options::hedge(seed),
+                retention: disks.retention(),
+                dead_retention: operators.dead_retention,
+            },
+            clients: Clients::new(&mut random, seed, charter.shards),
+            operators,
+            random,
+            disks,
+            takeovers,
+            planted,
+            kept: BTreeMap::new(),
+            faults,
+            // A clock that is slow must not show a time before its epoch.
+            at: 1_000 * MILLI,
+            queue: BTreeMap::new(),
+            queued: 0,
+            ticks: BTreeMap::new(),
+            log,
+            log_is_down_until: 0,
+            charter,
+            facts,
+            links: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            last_link: 0,
+            epochs: BTreeMap::new(),
+            calm,
+            reads: None,
+            broken: None,
+            traces: std::env::var_os("CLUSTER_TRACE").is_some(),
+        };
+        world.facts.time_to_answer = world.time_to_answer();
+        world.facts.stored = world.operators.stored(charter.shards);
+        world.operators.trouble(&mut world.clients);
+        for node in 0..world.nodes.len() {
+            world.after(0, Happening::Start(node));
+        }
+        world.after(0, Happening::Connect);
+        world.after(0, Happening::Clients);
+        world.after(MILLI, Happening::Client);
+        world.after(MILLI, Happening::Fault);
+        world.after(1_000 * MILLI, Happening::Takeover);
+        if world.operators.act() {
+            world.after(MILLI, Happening::Operator);
+        }
+        world
+    }
+
+    /// Plays the history to its end. Returns how many copies were in flight at planned ends.
+    pub(super) fn run(mut self) -> Result<u64, String> {
+        self.play()?;
+        Ok(self.facts.handed_over())
+    }
+
+    /// Plays the history to its end. Returns how many reads were answered.
+    pub(super) fn run_with_reads(mut self) -> Result<u64, String> {
+        self.play()?;
+        Ok(self.reads.map_or(0, |reads| reads.done))
+    }
+
+    fn play(&mut self) -> Result<(), String> {
+        let mut end = self.calm + 15_000 * MILLI;
+        let most = self.calm + 300_000 * MILLI;
+        while let Some(((at, _), happening)) = self.queue.pop_first() {
+            if at > end {
+                // With many tasks and slow clients it takes longer.
+                if self.result().is_ok() || at > most {
+                    break;
+                }
+                end = at + 1_000 * MILLI;
+            }
+            self.at = at;
+            self.happens(*happening);
+            if let Some(broken) = self.broken.take() {
+                return Err(format!("{broken}, at {} ms", at / MILLI));
+            }
+        }
+        self.result()
+    }
+
+    /// What must hold in the end: no task is lost, no request waits, and the nodes contain the same.
+    fn result(&self) -> Result<(), String> {
+        let now = START + self.at / MILLI;
+        self.facts.end(|task| self.is_dead(task), now)?;
+        self.all_is_answered()?;
+        self.nodes_agree()
+    }
+
+    /// A promise is broken.
+    pub(super) fn check(&mut self, result: Result<(), String>) {
+        if let Err(broken) = result {
+            self.broken.get_or_insert(broken);
+        }
+    }
+
+    /// Lets something happen this many nanoseconds from now.
+    pub(super) fn after(&mut self, nanos: u64, happening: Happening) {
+        self.queued += 1;
+        let happening = Box::new(happening);
+        self.queue.insert((self.at + nanos, self.queued), happening);
+    }
+
+    /// No node ends any more, and nobody schedules anything.
+    pub(super) fn is_calm(&self) -> bool {
+        self.at >= self.calm
+    }
+
+    /// Nothing goes wrong any more, or ever.
+    pub(super) fn is_faultless(&self) -> bool {
+        self.faults == Faults::Harmless || self.is_calm()
+    }
+
+    pub(super) fn life(&self, node: usize) -> Life {
+        let life = self.nodes[node].life;
+        Life { node, life }
+    }
+
+    /// Whether a task is a dead letter.
+    fn is_dead(&self, task: &TaskName) -> bool {
+        let disks = self.nodes[0].disks.iter();
+        let mut names = disks.flat_map(|disk| disk.all(Space::Names));
+        names.any(|(key, value)| {
+            task.has_key(&key) && {
+                let name: Name = record::decode(&value).expect("it was encoded");
+                matches!(name.place, Place::Dead(_))
+            }
+        })
+    }
+
+    /// No request waits for an answer.
+    fn all_is_answered(&self) -> Result<(), String> {
+        let mut processes = self.nodes.iter().filter_map(|node| node.process.as_ref());
+        match processes.find(|process| !process.forwarder.is_settled()) {
+            Some(process) => Err(format!("requests wait: {:?}", process.forwarder)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the last entry that each node has applied. `None`: it is down.
+    fn applied(&self, shard: usize) -> Vec<Option<u64>> {
+        let processes = self.nodes.iter().map(|node| node.process.as_ref());
+        let applied = processes.map(|it| it.map(|it| it.shards[shard].applied()));
+        applied.collect()
+    }
+
+    /// All nodes contain the same.
+    fn nodes_agree(&self) -> Result<(), String> {
+        for shard in 0..usize::from(self.charter.shards) {
+            let contents = self
+                .nodes
+                .iter()
+                .map(|node| node.disks[shard].contents_but(Space::Meta, key::SYNCED));
+            let contents: Vec<_> = contents.collect();
+            let journal = self
+                .log
+                .shard(ShardId(shard.try_into().expect("it is small")));
+            let length = journal.journal.len();
+            if contents.iter().any(|other| *other != contents[0]) {
+                let applied = self.applied(shard);
+                return Err(format!("the nodes differ in shard {shard}: {applied:?}"));
+            }
+            if length > 3 {
+                return Err(format!("the journal has still {length} entries"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells a process to end: it closes its connections, and then leads no longer.
+    pub(super) fn hand_over(&mut self, node: usize) {
+        if self.nodes[node].process.is_some() && !self.nodes[node].is_ending {
+            let life = self.life(node);
+            self.nodes[node].is_ending = true;
+            if !self.is_linked_to_all(life) {
+                self.cannot_say(life);
+            }
+            let last = self.disconnects_all(life) + 1;
+            for shard in (0..self.charter.shards).map(ShardId) {
+                self.after(last, Happening::News(life, shard, Event::HandOver));
+            }
+        }
+    }
+
+    /// A process that ends may not have told all leaders so: what its connections have fails.
+    pub(super) fn cannot_say(&mut self, life: Life) {
+        let processes = self.clients.processes.iter();
+        let of_life = processes.filter(|(_, of)| **of == life);
+        for (consumer, _) in of_life {
+            self.facts.leaves(*consumer);
+        }
+    }
+
+    /// A process that leads nothing any more removes its heartbeat before it ends.
+    pub(super) fn ends(&mut self, life: Life) {
+        let Some(process) = &mut self.nodes[life.node].process else {
+            return;
+        };
+        if process.shards.iter().all(Shard::is_out) {
+            let (call, request) = (process.calls.next(), process.lease.leaving());
+            self.sends(life, Part::Lease, call, request);
+        } else if self.faults == Faults::Harmless {
+            return self.after(5 * MILLI, Happening::End(life));
+        }
+        self.end(life.node);
+        let pause = self.random.u64(10..6_000) * MILLI;
+        self.after(pause, Happening::Start(life.node));
+    }
+
+    /// Takes a node down.
+    pub(super) fn end(&mut self, node: usize) {
+        let life = self.life(node);
+        let node = &mut self.nodes[node];
+        node.life += 1;
+        node.stopped_until = 0;
+        node.backlog.clear();
+        drop(mem::take(&mut node.process));
+        self.break_links_of(life);
+    }
+}
