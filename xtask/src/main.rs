@@ -27,6 +27,8 @@ mod sources;
 mod step;
 mod targets;
 mod tools;
+#[cfg(test)]
+mod unused_pub;
 mod workspace;
 
 use std::{env, process::ExitCode};
