@@ -136,6 +136,36 @@ fn dev_dependencies_of_published_crates_on_each_other_have_no_version() {
     }
 }
 
+/// The version that a manifest states. `None`: that of the workspace.
+fn own_version(manifest: &str) -> Option<&str> {
+    let mut package = section(manifest, "package").into_iter();
+    package.find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))
+}
+
+#[test]
+fn crates_of_hyper_delay_share_one_version_and_need_exactly_that() {
+    let manifest = include_str!("../../Cargo.toml");
+    let required = section(manifest, "workspace.dependencies");
+    let server = include_str!("../../crates/hyper-delay/Cargo.toml");
+    let server = own_version(server).expect("the server has a version of its own");
+    for (folder, manifest) in published() {
+        let name = folder.file_name().expect("it has a name").to_string_lossy();
+        let is_of_server = name.starts_with("hyper-delay");
+        let expected = is_of_server.then_some(server);
+        assert_eq!(own_version(&manifest), expected, "{name}");
+        let required = required
+            .iter()
+            .find_map(|line| line.strip_prefix(&format!("{name} = {{ version = \"")));
+        let required = required.unwrap_or_else(|| panic!("the workspace does not name {name}"));
+        let exact = format!("={server}\"");
+        assert_eq!(
+            required.starts_with(&exact),
+            is_of_server,
+            "{name}: {required}"
+        );
+    }
+}
+
 #[test]
 fn what_a_manifest_lacks_is_named() {
     let manifest = "[package]\nname = \"a\"\ndescription = \"b\"\nversion.workspace = true\n\

@@ -17,11 +17,13 @@ pub(crate) fn rust_version() -> Result<String, String> {
     Ok(version.to_owned())
 }
 
-/// The version that the published crates share.
-pub(crate) fn version() -> Result<String, String> {
-    let manifest = read(Path::new(MANIFEST))?;
-    let version = value(&manifest, "version").ok_or("Cargo.toml has no version")?;
-    Ok(version.to_owned())
+/// The version of a published crate: its own one, which the crates of hyper-delay share, or that of
+/// the workspace, which those of race share.
+pub(crate) fn version(name: &str) -> Result<String, String> {
+    let own = read(&Path::new("crates").join(name).join(MANIFEST))?;
+    let shared = read(Path::new(MANIFEST))?;
+    let version = value(&own, "version").or_else(|| value(&shared, "version"));
+    Ok(version.ok_or("Cargo.toml has no version")?.to_owned())
 }
 
 /// The names of the published crates, in order.

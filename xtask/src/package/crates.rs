@@ -64,7 +64,7 @@ impl Packaged {
 
     /// Says what a registry shows of a crate that it should not.
     fn inspect(&self, name: &str, repository: Option<&Repository>) -> Outcome {
-        let folder = format!("{name}-{}", workspace::version()?);
+        let folder = format!("{name}-{}", workspace::version(name)?);
         let file = self.target.join(format!("package/{folder}.crate"));
         let read = |path: &str| {
             let step = Step::new("tar -xzOf").arg(&file);
