@@ -1,5 +1,7 @@
 //! The checks of the workspace. `cargo xtask` lists them; `cargo xtask lint docs` runs two of them.
 
+#[cfg(test)]
+mod architecture;
 mod checks;
 #[cfg(test)]
 mod circles;
