@@ -1,7 +1,7 @@
-//! The archives of hyper-delay: backups, restores and imports, and what is read of a damaged store.
+//! The archives of hyper-delay: backups, restores and imports, and the salvage of damaged stores.
 //!
-//! A [`backup`] is a file of the rows of a store at one moment. [`salvage`] reads a store that is not
-//! open, whatever is damaged: it verifies, exports, and repairs into a new one.
+//! A [`backup`] is a file of the rows of a store at one moment. [`salvage`] reads the store of a
+//! stopped server, damaged or not: it verifies, exports, and repairs into a new one.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,7 +1,7 @@
-//! Finds out whether the wall clock of this node is wrong.
+//! Detects whether the wall clock of this node is wrong.
 //!
 //! "Early" is judged by the leader's clock, so a node whose clock is off must not lead. Nodes that
-//! are linked tell each other the time: the peer's clock was read between a request and its answer,
+//! are linked exchange the time: the peer's clock was read between a request and its answer,
 //! so the difference is known up to the time in between. A slow link makes it less exact, never
 //! wrong.
 //!
@@ -19,19 +19,19 @@ use hyper_delay_engine::clock::{Now, nanos};
 /// The largest difference at which a clock is right.
 const TOLERANCE: i128 = 500_000_000;
 
-/// What was heard longer ago does not count: clocks drift, and nodes end.
+/// Older readings do not count: clocks drift, and nodes end.
 const OUTDATED: Duration = Duration::from_secs(60);
 
 /// Compares the wall clock of this node with those of its peers.
 #[derive(Debug, Default)]
 pub(crate) struct ClockCheck {
-    peers: BTreeMap<NodeName, Heard>,
+    peers: BTreeMap<NodeName, PeerClock>,
 }
 
 /// The time of a peer.
 #[derive(Debug, Clone, Copy)]
-struct Heard {
-    /// When it was heard.
+struct PeerClock {
+    /// When it was received.
     at: Tick,
     /// The offset of this node's clock then. It changes when the clock is set.
     offset: i128,
@@ -40,7 +40,7 @@ struct Heard {
     most: i128,
 }
 
-impl Heard {
+impl PeerClock {
     /// Returns the nanoseconds by which the clocks differ for sure, as the clock of this node is
     /// now.
     fn difference(self, now: Now) -> i128 {
@@ -55,23 +55,23 @@ impl Heard {
 }
 
 impl ClockCheck {
-    /// A peer has told its time, in Unix nanoseconds, in the answer to a request.
-    pub(crate) fn heard(&mut self, peer: NodeName, sent: Now, wall_nanos: u64, received: Now) {
+    /// Records the time of a peer, in Unix nanoseconds, from the answer to a request.
+    pub(crate) fn record(&mut self, peer: NodeName, sent: Now, wall_nanos: u64, received: Now) {
         let least = i128::from(wall_nanos) - i128::from(received.wall_nanos);
-        let heard = Heard {
+        let reading = PeerClock {
             at: received.monotonic,
             offset: received.offset(),
             least,
             most: least + i128::from(received.monotonic.since(sent.monotonic)),
         };
-        self.peers.insert(peer, heard);
+        self.peers.insert(peer, reading);
     }
 
     /// Returns the nodes whose clocks differ too much from that of this node, with the milliseconds
     /// by which they do.
-    pub(crate) fn different(&self, now: Now) -> impl Iterator<Item = (&NodeName, u64)> {
-        let current = self.current(now);
-        let differences = current.map(move |(peer, heard)| (peer, heard.difference(now)));
+    pub(crate) fn deviating(&self, now: Now) -> impl Iterator<Item = (&NodeName, u64)> {
+        let current = self.recent(now);
+        let differences = current.map(move |(peer, reading)| (peer, reading.difference(now)));
         let different = differences.filter(|(_, difference)| *difference > TOLERANCE);
         different.map(|(peer, difference)| {
             let millis = u64::try_from(difference / 1_000_000);
@@ -81,32 +81,33 @@ impl ClockCheck {
 
     /// Returns whether the clock of this node is off.
     pub(crate) fn is_off(&self, now: Now) -> bool {
-        let different = self.different(now).count();
-        let all = self.current(now).count() + 1;
+        let different = self.deviating(now).count();
+        let all = self.recent(now).count() + 1;
         different > all - different
     }
 
-    fn current(&self, now: Now) -> impl Iterator<Item = (&NodeName, Heard)> {
-        let is_current = move |heard: &Heard| now.monotonic.since(heard.at) < nanos(OUTDATED);
-        let peers = self.peers.iter().map(|(peer, heard)| (peer, *heard));
-        peers.filter(move |(_, heard)| is_current(heard))
+    fn recent(&self, now: Now) -> impl Iterator<Item = (&NodeName, PeerClock)> {
+        let is_current =
+            move |reading: &PeerClock| now.monotonic.since(reading.at) < nanos(OUTDATED);
+        let peers = self.peers.iter().map(|(peer, reading)| (peer, *reading));
+        peers.filter(move |(_, reading)| is_current(reading))
     }
 }
 
 /// A change of the offset of a clock by less can come from the time between two reads.
 const NOTABLE: u128 = 50_000_000;
 
-/// Notices when the wall clock of this node is set.
+/// Detects steps of the wall clock of this node.
 #[derive(Debug, Default)]
-pub(crate) struct Setting {
-    /// At the last look.
-    offset: Option<i128>,
+pub(crate) struct ClockStepDetector {
+    /// The offset at the last check.
+    last_offset: Option<i128>,
 }
 
-impl Setting {
-    /// Returns whether the clock was set since the last look.
-    pub(crate) fn look(&mut self, now: Now) -> bool {
-        let before = self.offset.replace(now.offset());
+impl ClockStepDetector {
+    /// Returns whether the clock was set since the last check.
+    pub(crate) fn has_stepped(&mut self, now: Now) -> bool {
+        let before = self.last_offset.replace(now.offset());
         before.is_some_and(|before| (now.offset() - before).unsigned_abs() >= NOTABLE)
     }
 }
@@ -131,7 +132,7 @@ mod tests {
         for (number, ahead) in ahead.iter().enumerate() {
             let peer = format!("peer-{number}").into();
             let wall = at(100 + rtt / 2, *ahead).wall_nanos;
-            check.heard(peer, at(100, 0), wall, at(100 + rtt, 0));
+            check.record(peer, at(100, 0), wall, at(100 + rtt, 0));
         }
         check
     }
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn peers_that_differ_are_named() {
         let check = check(&[700, 0, -2_000], 20);
-        let different: Vec<_> = check.different(at(200, 0)).collect();
+        let different: Vec<_> = check.deviating(at(200, 0)).collect();
         let names = ["peer-0", "peer-2"].map(NodeName::from);
         assert_eq!(different, [(&names[0], 690), (&names[1], 1_990)]);
     }
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_is_noticed_once() {
-        let mut setting = Setting::default();
+        let mut detector = ClockStepDetector::default();
         let looks = [
             (0, 0),
             (10, 0),
@@ -195,7 +196,7 @@ mod tests {
             (30, 3_600_000),
             (40, 3_599_900),
         ];
-        let noticed = looks.map(|(millis, ahead)| setting.look(at(millis, ahead)));
+        let noticed = looks.map(|(millis, ahead)| detector.has_stepped(at(millis, ahead)));
         assert_eq!(noticed, [false, false, true, false, true]);
     }
 }

@@ -1,4 +1,4 @@
-//! What one place of a journal contains.
+//! An entry of a journal.
 //!
 //! ```text
 //! version: u8 (1), length of the header: u8, header (postcard),
@@ -30,11 +30,11 @@ const LONGEST_BODY: usize = 64 << 20;
 const CHECKSUM: usize = size_of::<u64>();
 
 /// The hash of an entry, which the next one contains.
-pub(crate) type Hash = u128;
+pub(crate) type EntryHash = u128;
 
-/// What an entry says of itself.
+/// The header of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct EntryHeader {
     /// The cluster.
     pub cluster: u128,
     /// The shard of the journal.
@@ -46,7 +46,7 @@ pub(crate) struct Header {
     /// Tells entries apart that are otherwise equal.
     pub nonce: u64,
     /// The hash of the entry before it.
-    pub previous: Hash,
+    pub previous: EntryHash,
     /// Bytes of all entries before it.
     pub offset: u64,
     /// The time of the ledger in Unix milliseconds; never lower than in the entry before it.
@@ -57,13 +57,13 @@ pub(crate) struct Header {
     pub clears: Option<u8>,
 }
 
-/// What an entry changes.
+/// The changes of an entry.
 #[expect(
     clippy::large_enum_variant,
     reason = "one is made for each entry, and moved a few times"
 )]
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum EntryChange {
     /// Keys are put and removed.
     Writes(Batch),
     /// A space is emptied.
@@ -83,14 +83,14 @@ pub(crate) enum BadEntry {
 
 /// An encoded entry, and what the next one needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedEntry {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) hash: Hash,
+    pub(crate) hash: EntryHash,
 }
 
-impl Change {
+impl EntryChange {
     /// Encodes the change with a header, whose fields `counted` and `clears` are set.
-    pub(crate) fn encode(&mut self, header: Header) -> Encoded {
+    pub(crate) fn encode(&mut self, header: EntryHeader) -> EncodedEntry {
         let mut body = Vec::new();
         let header = match self {
             Self::Writes(batch) => {
@@ -98,13 +98,13 @@ impl Change {
                 for (space, key, value) in batch.last_writes() {
                     append(&mut body, space, key, value);
                 }
-                Header {
+                EntryHeader {
                     counted: batch.counted(),
                     clears: None,
                     ..header
                 }
             }
-            Self::Clear(space) => Header {
+            Self::Clear(space) => EntryHeader {
                 counted: (0, 0),
                 clears: Some(*space as u8),
                 ..header
@@ -121,12 +121,12 @@ impl Change {
         let checksum = xxh3_64(&bytes);
         bytes.extend_from_slice(&checksum.to_le_bytes());
         let hash = hash(&bytes);
-        Encoded { bytes, hash }
+        EncodedEntry { bytes, hash }
     }
 }
 
 /// Returns the hash of an encoded entry.
-pub(crate) fn hash(entry: &[u8]) -> Hash {
+pub(crate) fn hash(entry: &[u8]) -> EntryHash {
     xxh3_128(entry)
 }
 
@@ -135,11 +135,11 @@ pub(crate) fn hash(entry: &[u8]) -> Hash {
 /// # Errors
 ///
 /// If its bytes are not those of an entry that this server knows.
-pub(crate) fn decode(entry: &[u8]) -> Result<(Header, Change), BadEntry> {
+pub(crate) fn decode(entry: &[u8]) -> Result<(EntryHeader, EntryChange), BadEntry> {
     let (header, body) = parts(entry)?;
     let change = match header.clears {
-        Some(space) => Change::Clear(space_of(space)?),
-        None => Change::Writes(batch_of(&header, body)?),
+        Some(space) => EntryChange::Clear(space_of(space)?),
+        None => EntryChange::Writes(batch_of(&header, body)?),
     };
     Ok((header, change))
 }
@@ -149,11 +149,11 @@ pub(crate) fn decode(entry: &[u8]) -> Result<(Header, Change), BadEntry> {
 /// # Errors
 ///
 /// As [`decode`].
-pub(crate) fn header(entry: &[u8]) -> Result<Header, BadEntry> {
+pub(crate) fn header(entry: &[u8]) -> Result<EntryHeader, BadEntry> {
     parts(entry).map(|(header, _)| header)
 }
 
-fn parts(entry: &[u8]) -> Result<(Header, &[u8]), BadEntry> {
+fn parts(entry: &[u8]) -> Result<(EntryHeader, &[u8]), BadEntry> {
     use BadEntry::{Damaged, Newer};
     match entry.first() {
         None => return Err(Damaged("it is empty")),
@@ -176,7 +176,7 @@ fn parts(entry: &[u8]) -> Result<(Header, &[u8]), BadEntry> {
     Ok((header, body))
 }
 
-fn batch_of(header: &Header, body: &[u8]) -> Result<Batch, BadEntry> {
+fn batch_of(header: &EntryHeader, body: &[u8]) -> Result<Batch, BadEntry> {
     use BadEntry::Damaged;
     let (length, compressed) = body.split_first_chunk().ok_or(Damaged("it is cut"))?;
     let length = u32::from_le_bytes(*length) as usize;
@@ -185,7 +185,7 @@ fn batch_of(header: &Header, body: &[u8]) -> Result<Batch, BadEntry> {
     }
     let body = lz4_flex::block::decompress(compressed, length)
         .map_err(|_| Damaged("its body cannot be decompressed"))?;
-    let mut rest = Rest(&body);
+    let mut rest = BodyReader(&body);
     let mut batch = Batch::new();
     batch.count(header.counted);
     while !rest.0.is_empty() {
@@ -229,10 +229,10 @@ fn space_of(space: u8) -> Result<Space, BadEntry> {
     space.ok_or(BadEntry::Damaged("it names a space that does not exist"))
 }
 
-/// What is left of a body.
-struct Rest<'a>(&'a [u8]);
+/// Reads a body: its bytes that are left.
+struct BodyReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> BodyReader<'a> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], BadEntry> {
         let (taken, rest) = self
             .0
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use hyper_delay_store::Bytes;
 
-    const HEADER: Header = Header {
+    const HEADER: EntryHeader = EntryHeader {
         cluster: 7 << 100,
         shard: ShardId(3),
         seq: 12,
@@ -287,14 +287,14 @@ mod tests {
 
     #[test]
     fn writes_are_read_as_they_were_encoded() {
-        let encoded = Change::Writes(batch()).encode(HEADER);
+        let encoded = EntryChange::Writes(batch()).encode(HEADER);
         assert!(encoded.bytes.len() < 400, "compressed");
         assert_eq!(encoded.hash, hash(&encoded.bytes));
-        let (read, Change::Writes(change)) = decode(&encoded.bytes).unwrap() else {
+        let (read, EntryChange::Writes(change)) = decode(&encoded.bytes).unwrap() else {
             panic!("it clears a space");
         };
         let counted = (1, 2);
-        assert_eq!(read, Header { counted, ..HEADER });
+        assert_eq!(read, EntryHeader { counted, ..HEADER });
         assert_eq!(header(&encoded.bytes).unwrap(), read);
         assert_eq!(change.counted(), counted);
         let rows: Rows = change.into_writes().collect();
@@ -304,17 +304,17 @@ mod tests {
     #[test]
     fn a_clear_is_read_as_it_was_encoded() {
         for space in Space::ALL {
-            let encoded = Change::Clear(space).encode(HEADER);
+            let encoded = EntryChange::Clear(space).encode(HEADER);
             let (header, change) = decode(&encoded.bytes).unwrap();
             assert_eq!(header.clears, Some(space as u8));
-            assert!(matches!(change, Change::Clear(read) if read == space));
+            assert!(matches!(change, EntryChange::Clear(read) if read == space));
         }
     }
 
     #[test]
     fn an_empty_batch_is_an_entry() {
-        let encoded = Change::Writes(Batch::new()).encode(HEADER);
-        let (read, Change::Writes(batch)) = decode(&encoded.bytes).unwrap() else {
+        let encoded = EntryChange::Writes(Batch::new()).encode(HEADER);
+        let (read, EntryChange::Writes(batch)) = decode(&encoded.bytes).unwrap() else {
             panic!("it clears a space");
         };
         assert_eq!(read, HEADER);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn no_damage_passes_and_none_panics() {
-        let encoded = Change::Writes(batch()).encode(HEADER).bytes;
+        let encoded = EntryChange::Writes(batch()).encode(HEADER).bytes;
         for cut in 0..encoded.len() {
             decode(&encoded[..cut]).unwrap_err();
         }
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_a_newer_server_says_what_to_do() {
-        let mut encoded = Change::Clear(Space::DoneOdd).encode(HEADER).bytes;
+        let mut encoded = EntryChange::Clear(Space::DoneOdd).encode(HEADER).bytes;
         encoded[0] = VERSION + 1;
         let error = decode(&encoded).unwrap_err().to_string();
         assert_eq!(

@@ -5,8 +5,11 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{
-    calls::CallId,
-    log::{Announced, Answer, Beat, LeaseId, Member, MissingLink, Request, Unanswered},
+    call_id::CallId,
+    log::{
+        AnnounceOutcome, Heartbeat, LeaseId, LogAnswer, LogRequest, LogUnanswered, Member,
+        MissingLink,
+    },
 };
 use hyper_delay_engine::clock::{Now, nanos};
 
@@ -27,10 +30,10 @@ impl Term {
     }
 }
 
-/// How long a lease lasts, and what is subtracted from it.
+/// The time to live of a lease, and its safety margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeaseTimes {
-    /// How long it lasts without a sign of life.
+    /// The time that it lasts without a heartbeat.
     pub ttl: Duration,
     /// A node stops this much earlier: its clock can be slower than that of another node, and what
     /// passed the last check takes a moment to leave the machine.
@@ -47,15 +50,15 @@ impl LeaseTimes {
         }
     }
 
-    /// The pause between two signs of life, and before a failed one is repeated.
+    /// The pause between two heartbeats, and before a failed one is repeated.
     const fn interval(self) -> Duration {
         self.ttl.checked_div(4).expect("four is not zero")
     }
 }
 
-/// Begins a lease, and keeps it alive. See [`beats`](super::beats) for the rules.
+/// Begins a lease, and keeps it alive. See [`heartbeat`](super::heartbeat) for the rules.
 ///
-/// The time for which a lease holds counts from the moment at which the sign of life was *sent*:
+/// The time for which a lease holds counts from the moment at which the heartbeat was *sent*:
 /// the log may have carried it out at once, and the answer may have been long on its way. Once this
 /// time has passed, another node may have taken over what the lease was for, so an answer that
 /// comes later does not revive it: the next lease has another number.
@@ -69,10 +72,10 @@ pub(crate) struct Lease {
     current: LeaseId,
     is_announced: bool,
     /// The revision of the heartbeat that the announcement replaces.
-    over: u64,
+    replaces: u64,
     term: Option<Term>,
-    /// The request under way, and when it was sent.
-    asked: Option<(CallId, Tick)>,
+    /// The request in flight, and when it was sent.
+    pending: Option<(CallId, Tick)>,
     /// When the next request is sent.
     next: Tick,
 }
@@ -94,9 +97,9 @@ impl Lease {
             first,
             current: first,
             is_announced: false,
-            over: 0,
+            replaces: 0,
             term: None,
-            asked: None,
+            pending: None,
             next: now.monotonic,
         }
     }
@@ -113,82 +116,84 @@ impl Lease {
         call: impl FnOnce() -> CallId,
         missing_links: impl FnOnce() -> Arc<[MissingLink]>,
         now: Now,
-    ) -> Option<(CallId, Request)> {
-        if self.asked.is_some() {
+    ) -> Option<(CallId, LogRequest)> {
+        if self.pending.is_some() {
             return None;
         }
         if self.term.is_some_and(|term| !term.holds(now)) {
-            self.replace();
+            self.begin_next();
         }
         if now.monotonic < self.next {
             return None;
         }
         let call = call();
-        self.asked = Some((call, now.monotonic));
+        self.pending = Some((call, now.monotonic));
         let request = match self.is_announced {
-            true => Request::KeepAlive {
+            true => LogRequest::KeepAlive {
                 member: self.member.clone(),
                 lease: self.current,
                 ttl: self.times.ttl,
                 missing_links: missing_links(),
             },
-            false => Request::Announce {
+            false => LogRequest::Announce {
                 member: self.member.clone(),
                 lease: self.current,
                 ttl: self.times.ttl,
-                over: self.over,
+                replaces: self.replaces,
             },
         };
         Some((call, request))
     }
 
-    /// The request under way counts as sent now.
+    /// The request in flight counts as sent now.
     #[cfg(test)]
-    pub(super) fn forget_when_sent(&mut self, now: Now) {
-        if let Some((_, sent)) = &mut self.asked {
+    pub(super) fn count_from_now(&mut self, now: Now) {
+        if let Some((_, sent)) = &mut self.pending {
             *sent = now.monotonic;
         }
     }
 
     /// Returns the request that ends the lease. The node must have ceased to act, and sends no
     /// other request afterwards.
-    pub(crate) fn leaving(&self) -> Request {
-        Request::Leave {
+    pub(crate) fn leave_request(&self) -> LogRequest {
+        LogRequest::Leave {
             node: self.member.node.clone(),
             lease: self.current,
         }
     }
 
-    /// Takes the answer to a request. Returns whether it was the one under way. `now` must be read
+    /// Takes the answer to a request. Returns whether it was the one in flight. `now` must be read
     /// after the answer was there.
     pub(crate) fn answered(
         &mut self,
         call: CallId,
-        answer: &Result<Answer, Unanswered>,
+        answer: &Result<LogAnswer, LogUnanswered>,
         now: Now,
     ) -> bool {
-        let Some((_, sent)) = self.asked.take_if(|(asked, _)| *asked == call) else {
+        let Some((_, sent)) = self.pending.take_if(|(asked, _)| *asked == call) else {
             return false;
         };
         self.next = sent + nanos(self.times.interval());
         match answer {
-            // The term begins with a sign of life: another copy of the announcement may have been
+            // The term begins with a heartbeat: another copy of the announcement may have been
             // carried out long ago.
-            Ok(Answer::Announced(Announced::Done)) => {
+            Ok(LogAnswer::Announced(AnnounceOutcome::Done)) => {
                 self.is_announced = true;
                 self.next = now.monotonic;
             }
-            Ok(Answer::Announced(Announced::Not(there))) => self.is_in_the_way(*there, now),
-            Ok(Answer::Alive(true)) if self.term.is_none_or(|term| term.holds(now)) => {
+            Ok(LogAnswer::Announced(AnnounceOutcome::Not(found))) => {
+                self.wait_for_heartbeat(*found, now);
+            }
+            Ok(LogAnswer::Alive(true)) if self.term.is_none_or(|term| term.holds(now)) => {
                 let lasts = self.times.ttl.saturating_sub(self.times.margin);
                 self.term = Some(Term {
                     lease: self.current,
                     until: sent + nanos(lasts),
                 });
             }
-            Ok(Answer::Alive(false)) => {
+            Ok(LogAnswer::Alive(false)) => {
                 self.next = now.monotonic;
-                self.replace();
+                self.begin_next();
             }
             Ok(_) | Err(_) => {}
         }
@@ -197,32 +202,33 @@ impl Lease {
 
     /// Returns whether a heartbeat is of this process, and so of no rival. A request of this process
     /// whose answer was lost can be carried out late.
-    pub(crate) fn is_own(&self, beat: Beat) -> bool {
-        (self.first..=self.current).contains(&beat.lease)
+    pub(crate) fn is_own(&self, heartbeat: Heartbeat) -> bool {
+        (self.first..=self.current).contains(&heartbeat.lease)
     }
 
-    /// Returns when the next request is sent. `None`: one is under way.
+    /// Returns when the next request is sent. `None`: one is in flight.
     pub(crate) fn next(&self) -> Option<Tick> {
-        self.asked.is_none().then_some(self.next)
+        self.pending.is_none().then_some(self.next)
     }
 
     /// The announcement has found this heartbeat. Unless an earlier lease of this process has left
     /// it, its process may act for as long as it does not change for the time of its lease.
-    fn is_in_the_way(&mut self, there: Option<Beat>, now: Now) {
-        self.over = there.map_or(0, |beat| beat.revision);
-        let foreign = there.filter(|beat| !(self.first..self.current).contains(&beat.lease));
-        self.next = now.after(foreign.map_or(Duration::ZERO, |beat| beat.ttl));
+    fn wait_for_heartbeat(&mut self, found: Option<Heartbeat>, now: Now) {
+        self.replaces = found.map_or(0, |heartbeat| heartbeat.revision);
+        let foreign =
+            found.filter(|heartbeat| !(self.first..self.current).contains(&heartbeat.lease));
+        self.next = now.after(foreign.map_or(Duration::ZERO, |heartbeat| heartbeat.ttl));
     }
 
     /// Takes another lease, once the last one has ended on every clock.
-    fn replace(&mut self) {
+    fn begin_next(&mut self) {
         if let Some(term) = self.term.take() {
             let ended = term.until + nanos(self.times.margin);
             self.next = self.next.max(ended);
         }
         self.current.0 += 1;
         self.is_announced = false;
-        self.over = 0;
+        self.replaces = 0;
     }
 }
 

@@ -11,23 +11,23 @@
 //! followers:                                        └──────▶ store
 //! ```
 //!
-//! # What keeps two leaders apart
+//! # Why there are never two leaders
 //!
 //! - **The fence.** An entry is appended only while the leadership is the one that the request
 //!   names, and only in the place after the last one. So a leader that was replaced cannot append
 //!   any more, and the next one, which first reads the journal to its end, has seen all that it did
 //!   append.
-//! - **The lease.** A leadership is taken over when its node has given no sign of life for a lease.
+//! - **The lease.** A leadership is taken over when its node has sent no heartbeat for a lease.
 //!   A leader stops before that, by its own clock ([`lease`]). So what is not in the journal, a
 //!   delivery, is only started by a leader that has no successor yet. The engine keeps no time:
-//!   [`beats`] says how the nodes do, and why that is enough.
+//!   [`heartbeat`] has the protocol of the nodes, and its proof.
 //!
-//! # What is read
+//! # Reads
 //!
 //! A node reads its replicas of all shards as one store ([`merged`]), so it answers every request
 //! that changes nothing.
 //!
-//! # What is not known
+//! # Unknown outcomes
 //!
 //! An append without an answer may have been carried out, or may be carried out later. It is
 //! settled by sending the same request until there is an answer: an entry that is there already is
@@ -38,11 +38,11 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod admin;
-pub(crate) mod beats;
-mod calls;
+mod call_id;
 pub(crate) mod clock_check;
 mod entry;
 pub(crate) mod forward;
+pub(crate) mod heartbeat;
 pub mod import;
 pub(crate) mod lease;
 pub mod link;
@@ -61,7 +61,7 @@ pub(crate) mod snapshot;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use hyper_delay_store::record::number::{self, MOST_SHARDS};
+use hyper_delay_store::record::sharded_number::{self, MAX_SHARDS};
 
 /// A shard of the tasks, by its number from 0.
 #[derive(
@@ -79,16 +79,16 @@ pub(crate) fn shard_of(route: &str, shards: u16) -> ShardId {
 /// Returns the shard of a task, bulk operation or line of the audit by its number.
 #[must_use]
 pub(crate) const fn shard_of_seq(seq: u64) -> ShardId {
-    ShardId(number::shard_of(seq))
+    ShardId(sharded_number::shard_of(seq))
 }
 
 /// Returns the first number of a shard.
 #[must_use]
 pub(crate) const fn first_seq(shard: ShardId) -> u64 {
-    number::first_of(shard.0)
+    sharded_number::first_of(shard.0)
 }
 
-/// What a cluster is, fixed when it is made.
+/// The identity of a cluster, and its number of shards. Both are fixed when it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charter {
     /// A random number that no other cluster has.
@@ -99,7 +99,7 @@ pub struct Charter {
 
 /// A cluster cannot have this many shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a cluster cannot have {0} shards: give 1 to {MOST_SHARDS}")]
+#[error("a cluster cannot have {0} shards: give 1 to {MAX_SHARDS}")]
 pub struct BadShards(pub(crate) u16);
 
 impl Charter {
@@ -110,7 +110,7 @@ impl Charter {
     /// If it is to have no shard, or more than can be numbered.
     pub(crate) const fn new(cluster: u128, shards: u16) -> Result<Self, BadShards> {
         match shards {
-            1..=MOST_SHARDS => Ok(Self { cluster, shards }),
+            1..=MAX_SHARDS => Ok(Self { cluster, shards }),
             _ => Err(BadShards(shards)),
         }
     }

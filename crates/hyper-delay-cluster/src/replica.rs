@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Charter, ShardId,
-    entry::{self, BadEntry, Change, Encoded, Hash, Header},
+    entry::{self, BadEntry, EncodedEntry, EntryChange, EntryHash, EntryHeader},
 };
-use hyper_delay_engine::ledger::View;
+use hyper_delay_engine::ledger::LedgerView;
 use hyper_delay_store::{
-    Batch, Durability, Room, Space, Store, StoreError,
+    Batch, DiskSpace, Durability, Space, Store, StoreError,
     record::{self, Record, key},
 };
 
-/// How far a store is: the last entry that it contains.
+/// The last entry that a store contains.
 ///
 /// It is written in the same batch as the changes of that entry, so each snapshot of the store has
 /// the one that belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Applied {
+pub(crate) struct AppliedEntry {
     /// The cluster.
     pub cluster: u128,
     /// The shard.
@@ -27,16 +27,16 @@ pub(crate) struct Applied {
     /// The place of the entry.
     pub seq: u64,
     /// Its hash.
-    pub hash: Hash,
+    pub hash: EntryHash,
     /// Bytes of all entries up to it.
     pub end: u64,
     /// Its time in Unix milliseconds.
     pub now: u64,
 }
 
-impl Record<'_> for Applied {}
+impl Record<'_> for AppliedEntry {}
 
-impl Applied {
+impl AppliedEntry {
     /// Returns how far a store is that contains only the first entry of a journal.
     fn genesis(charter: Charter, shard: ShardId) -> Self {
         let genesis = genesis(charter, shard);
@@ -51,25 +51,25 @@ impl Applied {
     }
 
     /// Returns how far it is after the next entry, and what that changes.
-    fn follow(&self, seq: u64, bytes: &[u8]) -> Result<(Self, Change), NotApplied> {
+    fn apply_next(&self, seq: u64, bytes: &[u8]) -> Result<(Self, EntryChange), ApplyError> {
         if seq != self.seq + 1 {
-            return Err(NotApplied::Gap {
+            return Err(ApplyError::Gap {
                 found: seq,
                 applied: self.seq,
             });
         }
-        let bad = |source| NotApplied::Bad { seq, source };
+        let bad = |source| ApplyError::Bad { seq, source };
         let (header, change) = entry::decode(bytes).map_err(bad)?;
         let place = (header.cluster, header.shard, header.seq, header.previous);
         if place != (self.cluster, self.shard, seq, self.hash) {
-            return Err(NotApplied::Foreign { seq });
+            return Err(ApplyError::Foreign { seq });
         }
         let hash = entry::hash(bytes);
         Ok((self.after(seq, header.now, hash, bytes.len()), change))
     }
 
     /// Returns how far it is after an entry.
-    fn after(&self, seq: u64, now: u64, hash: Hash, length: usize) -> Self {
+    fn after(&self, seq: u64, now: u64, hash: EntryHash, length: usize) -> Self {
         Self {
             seq,
             hash,
@@ -84,8 +84,8 @@ impl Applied {
 const MOST_BYTES: usize = 256 << 10;
 
 /// Returns the first entry of a journal, which changes nothing.
-pub(crate) fn genesis(charter: Charter, shard: ShardId) -> Encoded {
-    Change::Writes(Batch::new()).encode(Header {
+pub(crate) fn genesis(charter: Charter, shard: ShardId) -> EncodedEntry {
+    EntryChange::Writes(Batch::new()).encode(EntryHeader {
         cluster: charter.cluster,
         shard,
         seq: 0,
@@ -101,7 +101,7 @@ pub(crate) fn genesis(charter: Charter, shard: ShardId) -> Encoded {
 
 /// An entry cannot be applied.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotApplied {
+pub(crate) enum ApplyError {
     /// It is not the next one. Nothing has changed, and the next one may come.
     #[error("entry {found} does not follow entry {applied}")]
     Gap {
@@ -132,39 +132,39 @@ pub(crate) enum NotApplied {
     },
     /// The disk has no room for it. Nothing has changed, and it may come again.
     #[error("the disk of data_dir has no room for {0}")]
-    NoRoom(Wanted),
+    NoRoom(RequiredDiskSpace),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What an entry needs room for.
+/// The disk space that an entry needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct RequiredDiskSpace {
     /// Tasks that it schedules.
     pub schedules: u64,
     /// Bytes that it writes.
     pub bytes: usize,
 }
 
-impl Wanted {
+impl RequiredDiskSpace {
     /// Some change of stored tasks.
     pub(crate) const CHANGE: Self = Self {
         schedules: 0,
         bytes: 0,
     };
 
-    fn of(change: &Change) -> Self {
+    fn of(change: &EntryChange) -> Self {
         match change {
-            Change::Writes(batch) => Self {
+            EntryChange::Writes(batch) => Self {
                 schedules: batch.counted().0,
                 bytes: batch.bytes(),
             },
-            Change::Clear(_) => Self::CHANGE,
+            EntryChange::Clear(_) => Self::CHANGE,
         }
     }
 
-    /// Returns what both need.
+    /// Returns the sum.
     const fn and(self, other: Self) -> Self {
         Self {
             schedules: self.schedules.saturating_add(other.schedules),
@@ -173,19 +173,19 @@ impl Wanted {
     }
 
     /// Returns whether there is room for it.
-    pub(crate) const fn fits(self, room: Room) -> bool {
-        room.takes(self.schedules, self.bytes)
+    pub(crate) const fn fits(self, room: DiskSpace) -> bool {
+        room.admits(self.schedules, self.bytes)
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for RequiredDiskSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { schedules, bytes } = self;
         write!(f, "an entry of {bytes} bytes with {schedules} new tasks")
     }
 }
 
-/// The store of a shard and how far it is.
+/// The store of a shard, and the last entry that it contains.
 ///
 /// Nothing else writes to that store. What is applied is not synced: the journal is what makes it
 /// durable. A start goes back to what was synced for sure, and applies the entries since then once
@@ -194,7 +194,7 @@ impl fmt::Display for Wanted {
 #[derive(Debug)]
 pub(crate) struct Replica<S> {
     store: Arc<S>,
-    applied: Applied,
+    applied: AppliedEntry,
 }
 
 impl<S: Store> Replica<S> {
@@ -207,13 +207,13 @@ impl<S: Store> Replica<S> {
         store: Arc<S>,
         charter: Charter,
         shard: ShardId,
-    ) -> Result<Self, NotApplied> {
+    ) -> Result<Self, ApplyError> {
         let applied = match store.get(Space::Meta, key::SYNCED)? {
             Some(synced) => record::decode(&synced)?,
-            None => Applied::genesis(charter, shard),
+            None => AppliedEntry::genesis(charter, shard),
         };
         if (applied.cluster, applied.shard) != (charter.cluster, shard) {
-            return Err(NotApplied::Foreign { seq: applied.seq });
+            return Err(ApplyError::Foreign { seq: applied.seq });
         }
         Ok(Self { store, applied })
     }
@@ -223,15 +223,21 @@ impl<S: Store> Replica<S> {
         &self.store
     }
 
-    /// Returns how far it is.
-    pub(crate) const fn applied(&self) -> Applied {
+    /// Returns the last applied entry.
+    pub(crate) const fn applied(&self) -> AppliedEntry {
         self.applied
     }
 
     /// Encodes the entry that follows the last one.
-    pub(crate) fn next(&self, epoch: u64, nonce: u64, now: u64, change: &mut Change) -> Encoded {
+    pub(crate) fn next(
+        &self,
+        epoch: u64,
+        nonce: u64,
+        now: u64,
+        change: &mut EntryChange,
+    ) -> EncodedEntry {
         let applied = self.applied;
-        change.encode(Header {
+        change.encode(EntryHeader {
             cluster: applied.cluster,
             shard: applied.shard,
             seq: applied.seq + 1,
@@ -250,9 +256,9 @@ impl<S: Store> Replica<S> {
     /// # Errors
     ///
     /// If the disk fails.
-    pub(crate) fn room(&self) -> Result<Room, StoreError> {
-        let tasks = View::new(self.store.clone()).totals()?.total();
-        self.store.room(tasks)
+    pub(crate) fn disk_space(&self) -> Result<DiskSpace, StoreError> {
+        let tasks = LedgerView::new(self.store.clone()).totals()?.total();
+        self.store.disk_space(tasks)
     }
 
     /// Applies an entry of the journal, if it is the next one and there is room for it.
@@ -260,11 +266,16 @@ impl<S: Store> Replica<S> {
     /// # Errors
     ///
     /// If it is not, does not belong to what the store contains, or the store fails.
-    pub(crate) fn apply(&mut self, seq: u64, bytes: &[u8], room: Room) -> Result<(), NotApplied> {
-        let (applied, change) = self.applied.follow(seq, bytes)?;
-        let wanted = Wanted::of(&change);
+    pub(crate) fn apply(
+        &mut self,
+        seq: u64,
+        bytes: &[u8],
+        room: DiskSpace,
+    ) -> Result<(), ApplyError> {
+        let (applied, change) = self.applied.apply_next(seq, bytes)?;
+        let wanted = RequiredDiskSpace::of(&change);
         if !wanted.fits(room) {
-            return Err(NotApplied::NoRoom(wanted));
+            return Err(ApplyError::NoRoom(wanted));
         }
         Ok(self.commit(applied, change)?)
     }
@@ -279,26 +290,26 @@ impl<S: Store> Replica<S> {
     pub(crate) fn apply_some(
         &mut self,
         entries: &[(u64, Arc<[u8]>)],
-        room: Room,
-    ) -> Result<usize, NotApplied> {
+        room: DiskSpace,
+    ) -> Result<usize, ApplyError> {
         let [(seq, first), rest @ ..] = entries else {
             return Ok(0);
         };
-        let (mut applied, change) = self.applied.follow(*seq, first)?;
-        let mut wanted = Wanted::of(&change);
-        let Change::Writes(mut batch) = change else {
+        let (mut applied, change) = self.applied.apply_next(*seq, first)?;
+        let mut wanted = RequiredDiskSpace::of(&change);
+        let EntryChange::Writes(mut batch) = change else {
             return self.apply(*seq, first, room).map(|()| 1);
         };
         if !wanted.fits(room) {
-            return Err(NotApplied::NoRoom(wanted));
+            return Err(ApplyError::NoRoom(wanted));
         }
         let mut number = 1;
         for (seq, bytes) in rest {
-            let Ok((next, change)) = applied.follow(*seq, bytes) else {
+            let Ok((next, change)) = applied.apply_next(*seq, bytes) else {
                 break;
             };
-            let all = wanted.and(Wanted::of(&change));
-            let Change::Writes(more) = change else {
+            let all = wanted.and(RequiredDiskSpace::of(&change));
+            let EntryChange::Writes(more) = change else {
                 break;
             };
             if all.bytes > MOST_BYTES || !all.fits(room) {
@@ -308,7 +319,7 @@ impl<S: Store> Replica<S> {
             (applied, wanted) = (next, all);
             number += 1;
         }
-        self.commit(applied, Change::Writes(batch))?;
+        self.commit(applied, EntryChange::Writes(batch))?;
         Ok(number)
     }
 
@@ -320,8 +331,8 @@ impl<S: Store> Replica<S> {
     pub(crate) fn apply_own(
         &mut self,
         now: u64,
-        entry: &Encoded,
-        change: Change,
+        entry: &EncodedEntry,
+        change: EntryChange,
     ) -> Result<(), StoreError> {
         let seq = self.applied.seq + 1;
         let applied = self.applied.after(seq, now, entry.hash, entry.bytes.len());
@@ -337,10 +348,10 @@ impl<S: Store> Replica<S> {
         self.commit(applied, change)
     }
 
-    fn commit(&mut self, applied: Applied, change: Change) -> Result<(), StoreError> {
+    fn commit(&mut self, applied: AppliedEntry, change: EntryChange) -> Result<(), StoreError> {
         let mut batch = match change {
-            Change::Writes(batch) => batch,
-            Change::Clear(space) => {
+            EntryChange::Writes(batch) => batch,
+            EntryChange::Clear(space) => {
                 self.store.clear(space)?;
                 Batch::new()
             }
@@ -351,9 +362,9 @@ impl<S: Store> Replica<S> {
         Ok(())
     }
 
-    /// Returns what makes all that is applied now durable on this node's disk.
-    pub(crate) fn persisting(&self) -> Persisting<S> {
-        Persisting {
+    /// Returns the sync that makes everything applied so far durable on this node's disk.
+    pub(crate) fn prepare_sync(&self) -> ReplicaSync<S> {
+        ReplicaSync {
             store: self.store.clone(),
             applied: self.applied,
         }
@@ -362,12 +373,12 @@ impl<S: Store> Replica<S> {
 
 /// Syncs a store while entries are applied to it.
 #[derive(Debug)]
-pub(crate) struct Persisting<S> {
+pub(crate) struct ReplicaSync<S> {
     store: Arc<S>,
-    applied: Applied,
+    applied: AppliedEntry,
 }
 
-impl<S: Store> Persisting<S> {
+impl<S: Store> ReplicaSync<S> {
     /// Syncs the store, and notes how far it was. Blocks. Returns the place of the last entry that
     /// is on the disk for sure.
     ///

@@ -9,22 +9,22 @@ use std::{
 
 use crate::{
     log::Log,
-    serve::{Mail, Serving, ServingError},
+    serve::{ForwarderMessage, ServingError, ServingNode},
 };
 use hyper_delay_config::Cluster;
 #[cfg(feature = "etcd")]
 use hyper_delay_config::Config;
 use hyper_delay_server::{
     AbandonGuard, ServeError,
-    driver::Events,
+    driver::EventSender,
     freshness::Freshness,
-    front::{Engine, Front, Threads},
+    frontend::{Backend, Frontend, ServerThreads},
 };
 use runtime::NodeRuntime;
 
 #[cfg(feature = "etcd")]
 use {
-    hyper_delay_server::{ServeOptions, progress::Progress, start_http},
+    hyper_delay_server::{ServeOptions, progress::ServerProgress, start_http},
     tokio::{net::TcpListener, sync::watch},
 };
 
@@ -34,10 +34,10 @@ const TARGET: &str = "hyper_delay::server::node";
 /// A server could not take part in its cluster, or a thread of it has ended.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct ClusterError(#[from] Cause);
+pub struct ClusterError(#[from] ClusterErrorKind);
 
 #[derive(Debug, thiserror::Error)]
-enum Cause {
+enum ClusterErrorKind {
     #[error(transparent)]
     Serving(#[from] ServingError),
     #[cfg(feature = "etcd")]
@@ -69,20 +69,20 @@ impl From<ClusterError> for ServeError {
 pub async fn run(
     (listener, configs, options): (TcpListener, watch::Receiver<Config>, ServeOptions),
     cluster: &Cluster,
-    progress: Arc<Progress>,
+    progress: Arc<ServerProgress>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let http = start_http(&listener, &configs, options.http)?;
-    let front = Front::prepare(listener, configs, http, progress).await?;
+    let front = Frontend::prepare(listener, configs, http, progress).await?;
     if options.accept_loss {
-        return Err(ClusterError(Cause::AcceptLoss).into());
+        return Err(ClusterError(ClusterErrorKind::AcceptLoss).into());
     }
     let log = connect(cluster).map_err(ClusterError)?;
     serve_with(front, cluster, Arc::new(log), shutdown).await
 }
 
 #[cfg(feature = "etcd")]
-fn connect(cluster: &Cluster) -> Result<crate::log::etcd::Etcd, Cause> {
+fn connect(cluster: &Cluster) -> Result<crate::log::etcd::Etcd, ClusterErrorKind> {
     Ok(crate::log::etcd::Etcd::new(&crate::setup::etcd_config(
         cluster,
     )?)?)
@@ -90,13 +90,13 @@ fn connect(cluster: &Cluster) -> Result<crate::log::etcd::Etcd, Cause> {
 
 /// Serves as a node of the cluster that `log` has.
 async fn serve_with(
-    front: Front,
+    front: Frontend,
     cluster: &Cluster,
     log: Arc<impl Log>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let (mail, inbox) = mpsc::channel();
-    let events = Events::new(mail.clone(), Mail::Event);
+    let events = EventSender::new(mail.clone(), ForwarderMessage::Event);
     let _guard = AbandonGuard(events.clone());
     let mut shutdown = pin!(shutdown);
     let runtime = NodeRuntime::start()?;
@@ -105,7 +105,7 @@ async fn serve_with(
     let pulses = front.progress.pulses.clone();
     let starting = async move {
         let config = (config, &cluster);
-        Serving::start(log, config, channel, clock, pulses).await
+        ServingNode::start(log, config, channel, clock, pulses).await
     };
     let started = tokio::select! {
         started = runtime.run(starting) => started,
@@ -115,13 +115,13 @@ async fn serve_with(
         }
     };
     let (serving, offer) = started.map_err(failed)?;
-    let engine = Engine {
+    let engine = Backend {
         gauges: offer.gauges(),
         store: offer.store,
         metrics: offer.metrics,
         freshness: Freshness::of_replicas(events.clone()),
     };
-    let threads = OfNode {
+    let threads = NodeThreads {
         serving: Some(serving),
         runtime,
     };
@@ -129,14 +129,14 @@ async fn serve_with(
 }
 
 /// The threads of a node.
-struct OfNode {
+struct NodeThreads {
     /// `None`: it is stopped.
-    serving: Option<Serving>,
+    serving: Option<ServingNode>,
     /// Dropped last: it runs the tasks of the node.
     runtime: NodeRuntime,
 }
 
-impl Threads for OfNode {
+impl ServerThreads for NodeThreads {
     const ENDED: &'static str = "everything acknowledged is in etcd";
 
     async fn ended(&mut self) -> Result<(), ServeError> {

@@ -1,8 +1,8 @@
-//! What the parts of a node take from the configuration.
+//! Converts the configuration for the parts of a node.
 
 #[cfg(feature = "etcd")]
-use super::log::etcd::config::{ClientCertificate, EtcdConfig, EtcdTls, EtcdUser};
-use super::{lease::LeaseTimes, link::tls::LinkFiles, log::Member};
+use super::log::etcd::config::{ClientCertificate, EtcdConfig, EtcdCredentials, EtcdTls};
+use super::{lease::LeaseTimes, link::tls::LinkTlsFiles, log::Member};
 use hyper_delay_config::Cluster;
 
 #[cfg(feature = "etcd")]
@@ -26,16 +26,16 @@ pub(crate) const fn lease_times(cluster: &Cluster) -> LeaseTimes {
 
 /// Returns the files of TLS between nodes. `None`: links are plain.
 #[must_use]
-pub fn link_files(cluster: &Cluster) -> Option<LinkFiles> {
+pub fn link_files(cluster: &Cluster) -> Option<LinkTlsFiles> {
     let files = cluster.tls.as_ref()?;
-    Some(LinkFiles {
+    Some(LinkTlsFiles {
         cert: files.cert.clone(),
         key: files.key.clone(),
         ca: files.ca.clone(),
     })
 }
 
-/// Returns how etcd is reached. Reads the file of the password.
+/// Returns the configuration of the connections to etcd. Reads the file of the password.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub fn etcd_config(cluster: &Cluster) -> Result<EtcdConfig, PasswordError> {
     let tls = cluster.etcd_tls.as_ref();
     let client = tls.and_then(|tls| tls.cert.clone().zip(tls.key.clone()));
     let user = cluster.etcd_user.as_ref().map(|user| {
-        Ok(EtcdUser {
+        Ok(EtcdCredentials {
             name: user.name.clone(),
             password: password::read(&user.password_file)?,
         })

@@ -1,7 +1,7 @@
 //! The cluster to which a server belongs.
 
-mod address;
-mod read;
+mod advertise;
+mod parse;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::{
     Config,
-    values::{shown, shown_if_some},
+    config::{serialize_optional_path, serialize_path},
 };
 
-pub(super) use read::read;
+pub(super) use parse::parse;
 
 /// The cluster to which a server belongs, and what it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,7 +29,7 @@ pub struct Cluster {
     /// Default: `advertise` if its host is an address, `127.0.0.1` if that is `localhost`, else
     /// every address of the machine (`[::]`), with its port.
     pub bind_addr: SocketAddr,
-    /// Milliseconds without a sign of life after which other nodes take over what this one leads:
+    /// Milliseconds without a heartbeat after which other nodes take over what this one leads:
     /// 500 to 60,000. Default: 2,000.
     pub lease_ms: u64,
     /// The files of TLS between nodes; null: links are plain. Default: null.
@@ -45,13 +45,13 @@ pub struct Cluster {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeTlsFiles {
     /// The certificate of this node, for servers and clients, with the host of `advertise`.
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "serialize_path")]
     pub cert: PathBuf,
     /// The private key of that certificate.
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "serialize_path")]
     pub key: PathBuf,
     /// The authority that signs the certificates of all nodes, and of nothing else.
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "serialize_path")]
     pub ca: PathBuf,
 }
 
@@ -60,13 +60,13 @@ pub struct NodeTlsFiles {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EtcdTlsFiles {
     /// The authorities of etcd's certificates. Default: those of the system.
-    #[serde(serialize_with = "shown_if_some")]
+    #[serde(serialize_with = "serialize_optional_path")]
     pub ca: Option<PathBuf>,
     /// The certificate with which the server shows who it is, if etcd asks for one.
-    #[serde(serialize_with = "shown_if_some")]
+    #[serde(serialize_with = "serialize_optional_path")]
     pub cert: Option<PathBuf>,
     /// The private key of that certificate.
-    #[serde(serialize_with = "shown_if_some")]
+    #[serde(serialize_with = "serialize_optional_path")]
     pub key: Option<PathBuf>,
 }
 
@@ -77,12 +77,12 @@ pub struct EtcdUser {
     pub name: String,
     /// The file with the password, to which only its owner has access. Relative to the working
     /// directory.
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "serialize_path")]
     pub password_file: PathBuf,
 }
 
 impl Cluster {
-    /// Returns how long the lease of the node lasts without a sign of life.
+    /// Returns the length of the lease: the time without a heartbeat after which it expires.
     #[doc(hidden)]
     #[must_use]
     pub const fn lease(&self) -> Duration {

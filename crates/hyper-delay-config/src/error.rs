@@ -36,7 +36,7 @@ pub enum ConfigError {
         source: serde_json::Error,
     },
     /// A field is unknown.
-    #[error("{file}: {field} is no field: {}give {known}", question(*meant))]
+    #[error("{file}: {field} is no field: {}give {known}", did_you_mean(*meant))]
     UnknownField {
         /// The file.
         file: String,
@@ -61,12 +61,12 @@ pub enum ConfigError {
     },
 }
 
-/// Asks whether this field is meant.
-pub(super) fn question(meant: Option<&str>) -> String {
+/// Returns the question whether this field is meant. Empty without one.
+pub(super) fn did_you_mean(meant: Option<&str>) -> String {
     meant.map_or_else(String::new, |field| format!("did you mean {field}? Else "))
 }
 
-/// What to do about a file that cannot be read.
+/// Returns the cure for a file that cannot be read.
 fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "make it, or name another one",

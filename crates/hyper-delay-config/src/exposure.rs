@@ -1,4 +1,4 @@
-//! Whether strangers can reach a server.
+//! Checks that an address which other machines reach is protected.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use super::Config;
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::config::exposure";
 
-/// Why a server may not listen on its address. The message is the cure.
+/// The reason why a server may not listen on its address. The message is the cure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Exposed {
@@ -26,7 +26,7 @@ pub enum Exposed {
     PlainTokens,
 }
 
-/// Who can use a server that may listen on its address.
+/// The clients that a server accepts on its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposure {
     /// Programs on its machine, or clients that show who they are.

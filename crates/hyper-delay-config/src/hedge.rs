@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::by_route::matching;
+use super::route_patterns::matching;
 
 /// Returns the delay of the key that equals the route, or else of its longest prefix.
 pub(super) fn delay(delays: &BTreeMap<String, u64>, route: &str) -> Option<u64> {

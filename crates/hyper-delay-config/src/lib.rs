@@ -5,9 +5,9 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod allowed_hosts;
 mod cluster;
 mod hedge;
-mod hosts;
 mod http_hosts;
 mod log_format;
 mod quotas;
@@ -15,30 +15,30 @@ mod routes;
 mod sync;
 mod tls;
 
-mod by_route;
 mod error;
 mod exposure;
-mod object;
+mod json_object;
+mod route_patterns;
 
-mod read;
-mod values;
+mod config;
+mod parse;
 
 mod load;
 mod reload;
 
+pub use allowed_hosts::AllowedHosts;
 pub use cluster::{Cluster, EtcdTlsFiles, EtcdUser, NodeTlsFiles};
+pub use config::Config;
 pub use error::ConfigError;
 pub use exposure::{Exposed, Exposure};
-pub use hosts::AllowedHosts;
 pub use http_hosts::HttpHosts;
 pub use load::{Loaded, Overrides, Source};
 pub use log_format::LogFormat;
+pub use parse::parse_address;
 pub use quotas::Quota;
-pub use read::parse_address;
 pub use reload::Changes;
 pub use sync::Sync;
 pub use tls::TlsFiles;
-pub use values::Config;
 
 #[cfg(test)]
 mod tests;

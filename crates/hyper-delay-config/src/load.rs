@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Config, ConfigError, read::parse_address};
+use super::{Config, ConfigError, parse::parse_address};
 
 /// The environment variable that names the file.
 const VARIABLE: &str = "HYPER_DELAY_CONFIG";
@@ -91,7 +91,9 @@ impl Overrides {
         let folder = match &self.data_dir {
             Some(folder) => Some((folder.clone(), "--data-dir")),
             None => match variable(DATA_DIR) {
-                Some(value) if value.is_empty() => return Err(bad(DATA_DIR, &value, FOLDER)),
+                Some(value) if value.is_empty() => {
+                    return Err(bad_variable(DATA_DIR, &value, FOLDER));
+                }
                 Some(value) => Some((value.into(), DATA_DIR)),
                 None => None,
             },
@@ -130,10 +132,10 @@ const FOLDER: &str = "give the path of a folder, or unset it";
 
 fn bind_addr(value: &OsString) -> Result<SocketAddr, ConfigError> {
     parse_address(value.to_str().unwrap_or_default())
-        .map_err(|cure| bad(BIND_ADDR, value, &format!("{cure}, or unset it")))
+        .map_err(|cure| bad_variable(BIND_ADDR, value, &format!("{cure}, or unset it")))
 }
 
-fn bad(variable: &'static str, value: &OsString, cure: &str) -> ConfigError {
+fn bad_variable(variable: &'static str, value: &OsString, cure: &str) -> ConfigError {
     ConfigError::BadVariable {
         variable,
         value: value.to_string_lossy().into_owned(),
@@ -165,7 +167,7 @@ fn load(named: Option<OsString>, directory: &Path) -> Result<Loaded, ConfigError
     match fs::read_to_string(&file) {
         Ok(json) => Ok(Loaded {
             // Some editors begin a file with a byte order mark.
-            config: Config::unexposed(
+            config: Config::parse_unexposed(
                 &source.to_string(),
                 json.strip_prefix('\u{feff}').unwrap_or(&json),
             )?,

@@ -1,4 +1,4 @@
-//! What a route may take.
+//! Quotas of routes: the field `quotas`.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    by_route,
-    error::question,
-    object::{meant, number},
+    error::did_you_mean,
+    json_object::{closest_name, number},
+    route_patterns,
 };
 
 /// The quotas of a route. `None`: no limit.
@@ -39,19 +39,19 @@ pub(super) fn find<'a, T>(
     if quotas.is_empty() {
         return None;
     }
-    by_route::matching(quotas, route).find_map(|(key, row)| Some((key, quota(row)?)))
+    route_patterns::matching(quotas, route).find_map(|(key, row)| Some((key, quota(row)?)))
 }
 
 /// Reads the field `quotas`. The error is the cure.
 pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Quota>, String> {
-    by_route::read(
+    route_patterns::read(
         value,
         "give an object of routes or prefixes with their quotas",
-        one,
+        quota,
     )
 }
 
-fn one(value: &Value) -> Result<Quota, String> {
+fn quota(value: &Value) -> Result<Quota, String> {
     const NAMES: [&str; 4] = [
         "pending",
         "pending_bytes",
@@ -61,7 +61,7 @@ fn one(value: &Value) -> Result<Quota, String> {
     let wanted = || format!("give an object with {}", NAMES.join(", "));
     let object = value.as_object().ok_or_else(wanted)?;
     if let Some(unknown) = object.keys().find(|name| !NAMES.contains(&name.as_str())) {
-        let question = question(meant(unknown, &NAMES));
+        let question = did_you_mean(closest_name(unknown, &NAMES));
         return Err(format!("{unknown:?} is no quota: {question}{}", wanted()));
     }
     let rate = |name: &str| match object.get(name) {

@@ -1,4 +1,4 @@
-//! Which fields a running server can change.
+//! Fields that a running server can change.
 
 use serde_json::Value;
 

@@ -1,26 +1,26 @@
-//! What applies to the tasks of a route instead of the settings of the server.
+//! Settings of single routes, which override those of the server: the field `routes`.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::{
-    by_route,
-    error::question,
-    object::{DAY_MS, meant, number},
+    error::did_you_mean,
+    json_object::{DAY_MS, closest_name, number},
+    route_patterns,
 };
 use hyper_delay_protocol::Terms;
 
 /// Reads the field `routes`. The error is the cure.
 pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Terms>, String> {
-    by_route::read(
+    route_patterns::read(
         value,
         "give an object of routes or prefixes with their settings",
-        one,
+        route_settings,
     )
 }
 
-fn one(value: &Value) -> Result<Terms, String> {
+fn route_settings(value: &Value) -> Result<Terms, String> {
     const NAMES: [&str; 4] = [
         "ack_timeout_ms",
         "max_attempts",
@@ -30,7 +30,7 @@ fn one(value: &Value) -> Result<Terms, String> {
     let wanted = || format!("give an object with {}", NAMES.join(", "));
     let object = value.as_object().ok_or_else(wanted)?;
     if let Some(unknown) = object.keys().find(|name| !NAMES.contains(&name.as_str())) {
-        let question = question(meant(unknown, &NAMES));
+        let question = did_you_mean(closest_name(unknown, &NAMES));
         let wanted = wanted();
         return Err(format!(
             "{unknown:?} is no setting of a route: {question}{wanted}"

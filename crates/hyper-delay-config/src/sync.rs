@@ -1,4 +1,4 @@
-//! What an ack promises.
+//! The durability of acknowledged writes: the field `sync`.
 
 use std::{fmt, time::Duration};
 

@@ -1,10 +1,10 @@
-//! Whether what another node sends may still be written.
+//! The right to write what another node sends.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use race_wheel::Tick;
 
-/// Whether deliveries of a leadership may be written to the sockets of this node.
+/// The right to write deliveries of a leadership to the sockets of this node.
 ///
 /// The forwarder extends it as long as the leader holds its lease, and revokes it when another
 /// leadership may begin. It is checked before each write to a socket.

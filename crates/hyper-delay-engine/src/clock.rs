@@ -61,12 +61,12 @@ pub(crate) fn write_by(until: Tick, time: Duration) -> Tick {
 
 /// The clocks of the operating system. The threads of a server share one epoch.
 ///
-/// On Linux the monotonic time goes on while the machine is suspended, which that of `Instant` does
-/// not: a lease of this node ends in the meantime. A wait of a thread does not go on then, so it
-/// can end late, and what must not happen late is compared with [`now`](Self::now) again.
+/// On Linux the monotonic time continues while the machine is suspended, which that of `Instant`
+/// does not: a lease of this node ends in the meantime. A wait of a thread does not continue then,
+/// so it can end late, and what must not happen late is compared with [`now`](Self::now) again.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
-    epoch: Moment,
+    epoch: MonotonicInstant,
 }
 
 impl Default for Clock {
@@ -80,7 +80,7 @@ impl Clock {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            epoch: Moment::now(),
+            epoch: MonotonicInstant::now(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Clock {
             .unwrap_or_default();
         Now {
             wall_nanos: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
-            monotonic: Tick::new(Moment::now().since(self.epoch)),
+            monotonic: Tick::new(MonotonicInstant::now().since(self.epoch)),
         }
     }
 }
@@ -100,10 +100,10 @@ impl Clock {
 /// A moment of the monotonic clock.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
-struct Moment(u64);
+struct MonotonicInstant(u64);
 
 #[cfg(target_os = "linux")]
-impl Moment {
+impl MonotonicInstant {
     fn now() -> Self {
         use rustix::time::{ClockId, clock_gettime};
 
@@ -122,10 +122,10 @@ impl Moment {
 /// A moment of the monotonic clock.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug, Clone, Copy)]
-struct Moment(Instant);
+struct MonotonicInstant(Instant);
 
 #[cfg(not(target_os = "linux"))]
-impl Moment {
+impl MonotonicInstant {
     fn now() -> Self {
         Self(Instant::now())
     }

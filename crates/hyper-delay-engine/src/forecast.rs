@@ -1,4 +1,4 @@
-//! How many tasks wait for each minute, hour and day ahead.
+//! Counts the tasks that wait for each minute, hour and day ahead.
 //!
 //! The counts are in memory and follow each committed batch. After the start, the thread that
 //! writes reads the waiting tasks once, in slices between batches and in order of time. Until it
@@ -17,8 +17,8 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use crate::sizes::{Size, Sizes};
-use hyper_delay_protocol::{Future, Spans};
-use hyper_delay_store::{Due, Space, Store, StoreError, record::key};
+use hyper_delay_protocol::{DueCounts, Spans};
+use hyper_delay_store::{Space, Store, StoreError, WaitingChange, record::key};
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -27,20 +27,20 @@ const DAY: u64 = 24 * HOUR;
 /// The counts of a server.
 #[derive(Debug, Default)]
 pub struct Forecast {
-    state: Mutex<State>,
+    state: Mutex<ForecastState>,
 }
 
 #[derive(Debug)]
-struct State {
-    reached: Reached,
-    minutes: Counts,
-    hours: Counts,
-    days: Counts,
+struct ForecastState {
+    reached: CountedUntil,
+    minutes: SpanCounts,
+    hours: SpanCounts,
+    days: SpanCounts,
 }
 
-/// How far the waiting tasks were read.
+/// The position up to which the waiting tasks were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reached {
+enum CountedUntil {
     /// All tasks before this key of `waiting` are counted.
     Key([u8; 16]),
     /// As before, and the rest cannot be read.
@@ -49,7 +49,7 @@ enum Reached {
     End,
 }
 
-impl Reached {
+impl CountedUntil {
     /// Returns whether a task at that position is counted.
     fn has(self, at: u64, seq: u64) -> bool {
         match self {
@@ -59,18 +59,18 @@ impl Reached {
     }
 }
 
-impl Default for State {
+impl Default for ForecastState {
     fn default() -> Self {
         Self {
-            reached: Reached::Key([0; 16]),
-            minutes: Counts::default(),
-            hours: Counts::default(),
-            days: Counts::default(),
+            reached: CountedUntil::Key([0; 16]),
+            minutes: SpanCounts::default(),
+            hours: SpanCounts::default(),
+            days: SpanCounts::default(),
         }
     }
 }
 
-impl State {
+impl ForecastState {
     fn add(&mut self, at: u64, by: i64) {
         self.minutes.add(at / MINUTE, by);
         self.hours.add(at / HOUR, by);
@@ -94,11 +94,11 @@ impl State {
 
 /// The tasks in each span of equal length that has any.
 #[derive(Debug, Default)]
-struct Counts {
+struct SpanCounts {
     by_span: FxHashMap<u64, u64>,
 }
 
-impl Counts {
+impl SpanCounts {
     fn add(&mut self, span: u64, by: i64) {
         if by == 0 {
             return;
@@ -124,16 +124,16 @@ impl Counts {
 impl Forecast {
     /// Counts from `low_water` on, in Unix milliseconds: no task waits for an earlier time.
     pub fn begin(&self, low_water: u64) {
-        self.state().reached = Reached::Key(key::time(low_water, 0));
+        self.state().reached = CountedUntil::Key(key::time(low_water, 0));
     }
 
     /// Returns whether there are tasks left to count.
     pub fn is_counting(&self) -> bool {
-        matches!(self.state().reached, Reached::Key(_))
+        matches!(self.state().reached, CountedUntil::Key(_))
     }
 
     /// Counts the changes of a batch that is committed.
-    pub fn committed(&self, changes: &[Due]) {
+    pub fn committed(&self, changes: &[WaitingChange]) {
         if changes.is_empty() {
             return;
         }
@@ -151,8 +151,8 @@ impl Forecast {
     /// # Errors
     ///
     /// If the disk cannot be read.
-    pub fn count_on(&self, store: &impl Store, sizes: Sizes) -> Result<(), StoreError> {
-        let Reached::Key(from) = self.state().reached else {
+    pub fn count_next_slice(&self, store: &impl Store, sizes: Sizes) -> Result<(), StoreError> {
+        let CountedUntil::Key(from) = self.state().reached else {
             return Ok(());
         };
         let slice = sizes.forecast_rows;
@@ -178,12 +178,12 @@ impl Forecast {
         let scanned = scanned.and(malformed.map_or(Ok(()), Err));
         let mut state = self.state();
         state.reached = match scanned {
-            Ok(()) => next.map_or(Reached::End, |next| {
+            Ok(()) => next.map_or(CountedUntil::End, |next| {
                 (sizes.reached)(Size::ForecastRows);
-                Reached::Key(next)
+                CountedUntil::Key(next)
             }),
             Err(error) if error.is_damage() => {
-                state.reached = Reached::Damage(from);
+                state.reached = CountedUntil::Damage(from);
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -193,22 +193,22 @@ impl Forecast {
     }
 
     /// Returns the counts from `now` on, in Unix milliseconds.
-    pub fn read(&self, now: u64) -> Future {
+    pub fn read(&self, now: u64) -> DueCounts {
         let state = self.state();
-        Future {
+        DueCounts {
             minutes: state.minutes.spans(MINUTE, now, 60),
             hours: state.hours.spans(HOUR, now, 48),
             days: state.days.spans(DAY, now, 365),
             counted_until: match state.reached {
-                Reached::Key(key) | Reached::Damage(key) => {
+                CountedUntil::Key(key) | CountedUntil::Damage(key) => {
                     key::time_of(&key).ok().map(|(at, _)| at)
                 }
-                Reached::End => None,
+                CountedUntil::End => None,
             },
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ForecastState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

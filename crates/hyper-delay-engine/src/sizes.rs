@@ -1,4 +1,4 @@
-//! How much the engine reads, keeps or does at once.
+//! The sizes of pages, windows and caches of the engine.
 
 /// The sizes of pages, windows and caches. None of them changes what a client sees, but for
 /// [`paused_routes`](Self::paused_routes) and [`ended_jobs`](Self::ended_jobs).

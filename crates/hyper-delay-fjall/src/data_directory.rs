@@ -1,4 +1,4 @@
-//! The data directory: its lock, who can reach it, and what must be on the disk for sure.
+//! The data directory: its lock, its permissions, and the syncs of its names.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -29,7 +29,7 @@ pub(crate) fn newer_format(version: &[u8]) -> Option<u8> {
 /// The folder with the stores of the shards, in the data directory of a node of a cluster.
 pub const SHARDS: &str = "shards";
 
-/// The folder in a data directory with the store that a restore or an import is making.
+/// The folder in a data directory with the unfinished store of a restore or an import.
 pub const RESTORING: &str = "restore.unfinished";
 
 /// The folder of a store that is being created.
@@ -38,8 +38,8 @@ const UNFINISHED: &str = "store.new";
 /// The file that the process which uses the directory holds a lock on.
 pub const LOCK: &str = "lock";
 
-/// A locked file. It is unlocked when this is dropped: closing it is not enough, since a process
-/// that another thread starts holds a copy of every open file until it runs its program.
+/// A locked file, unlocked when this is dropped. Closing it is not enough: a process that another
+/// thread starts holds a copy of every open file until it runs its program.
 #[derive(Debug)]
 pub struct Lock(File);
 
@@ -135,8 +135,8 @@ fn make(directory: &Path) -> Result<(), io::Error> {
 }
 
 /// Warns if every user of the system can reach the files in a directory.
-pub fn warn_if_open(directory: &Path) {
-    if let Some(mode) = open_mode(directory) {
+pub fn warn_if_world_accessible(directory: &Path) {
+    if let Some(mode) = world_accessible_mode(directory) {
         tracing::warn!(
             target: TARGET,
             data_dir = %directory.display(),
@@ -148,7 +148,7 @@ pub fn warn_if_open(directory: &Path) {
 
 /// Returns the mode of a directory if every user of the system can reach the files in it.
 #[cfg(unix)]
-fn open_mode(directory: &Path) -> Option<u32> {
+fn world_accessible_mode(directory: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt as _;
 
     let directory = directory.canonicalize().ok()?;
@@ -158,7 +158,7 @@ fn open_mode(directory: &Path) -> Option<u32> {
 }
 
 #[cfg(not(unix))]
-fn open_mode(_: &Path) -> Option<u32> {
+fn world_accessible_mode(_: &Path) -> Option<u32> {
     None
 }
 
@@ -174,7 +174,7 @@ pub fn sync(directory: &Path) -> Result<(), io::Error> {
     Ok(())
 }
 
-/// Syncs the names in a directory that may be new, as its parents may, and all that lead to it.
+/// Syncs the names in a directory and in all its parents, any of which may be new.
 ///
 /// # Errors
 ///
@@ -254,7 +254,7 @@ mod tests {
         let inner = directory.path().join("db");
         fs::create_dir(&inner).unwrap();
         // The folder of temporary files can be private itself.
-        let is_reachable = open_mode(directory.path().parent().unwrap()).is_some();
+        let is_reachable = world_accessible_mode(directory.path().parent().unwrap()).is_some();
         for (outer, mode, is_open) in [
             (0o755, 0o755, true),
             (0o711, 0o701, true),
@@ -264,7 +264,11 @@ mod tests {
             set(directory.path(), outer);
             set(&inner, mode);
             let expected = Some(mode).filter(|_| is_open && is_reachable);
-            assert_eq!(open_mode(&inner), expected, "{outer:o} {mode:o}");
+            assert_eq!(
+                world_accessible_mode(&inner),
+                expected,
+                "{outer:o} {mode:o}"
+            );
         }
     }
 
@@ -282,7 +286,7 @@ mod tests {
     fn a_process_that_is_being_started_does_not_keep_a_directory_locked() {
         let directory = tempfile::tempdir().unwrap();
         let data = DataDirectory::lock(directory.path()).unwrap();
-        // What the other process holds.
+        // The descriptor that the other process holds.
         let _copy = data._lock.0.try_clone().unwrap();
         drop(data);
         DataDirectory::lock(directory.path()).unwrap();

@@ -1,7 +1,7 @@
 //! Divides the limit of open files (`RLIMIT_NOFILE`) between the store and the connections.
 
 /// The server does not start below this limit.
-pub const LEAST: u64 = 64;
+pub const MIN_LIMIT: u64 = 64;
 
 /// Files that are open all the time: standard streams, the log, pollers, signals, the listener,
 /// locks, the journal.
@@ -85,12 +85,12 @@ impl Descriptors {
 
     /// Returns the limit that this number of connections needs, with the HTTP listener.
     #[must_use]
-    pub fn wanted(connections: usize) -> u64 {
+    pub fn required_limit(connections: usize) -> u64 {
         let connections = connections as u64 + 1 + HTTP;
         // The share of cached tables grows with the limit, up to its own maximum.
         let small = (connections + OWN + SPARE).saturating_mul(8).div_ceil(7);
         let large = connections + OWN + SPARE + 900;
-        small.min(large).max(LEAST)
+        small.min(large).max(MIN_LIMIT)
     }
 }
 
@@ -99,8 +99,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_limit_leaves_ten_connections() {
-        let least = Descriptors::of(LEAST);
+    fn the_minimum_limit_leaves_ten_connections() {
+        let least = Descriptors::of(MIN_LIMIT);
         assert_eq!((least.cached_tables(), least.connections()), (8, 10));
         let least = least.with_http();
         assert_eq!((least.http_connections(), least.connections()), (4, 5));
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_shares_never_exceed_the_limit() {
-        for limit in (LEAST..20_000).chain([1 << 20, 1 << 30]) {
+        for limit in (MIN_LIMIT..20_000).chain([1 << 20, 1 << 30]) {
             for shares in [Descriptors::of(limit), Descriptors::of(limit).with_http()] {
                 let shared = (shares.cached_tables() + shares.connections()) as u64;
                 assert_eq!(OWN + SPARE + shared + shares.http(), limit);
@@ -117,9 +117,9 @@ mod tests {
     }
 
     #[test]
-    fn the_wanted_limit_is_enough() {
+    fn the_required_limit_is_enough() {
         for connections in (1..12_000).chain([1_000_000]) {
-            let limit = Descriptors::wanted(connections);
+            let limit = Descriptors::required_limit(connections);
             assert!(
                 Descriptors::of(limit).with_http().connections() >= connections,
                 "{connections}"

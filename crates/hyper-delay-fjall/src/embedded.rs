@@ -1,8 +1,8 @@
-mod budget;
+mod commit_tracker;
+mod memory_budget;
 mod open;
-mod progress;
 #[cfg(any(test, feature = "test-util"))]
-mod testing;
+mod test_util;
 
 use std::{
     fmt,
@@ -20,32 +20,33 @@ use fjall::{
 use lsm_tree::Guard as _;
 
 use super::{
-    Marker, damaged,
+    CommitMarker, damaged_tables,
     data_directory::{self, DataDirectory},
-    disk::{Disk, Usage},
-    files::Fault,
-    library,
+    disk::{DiskCheck, DiskMonitor, StoreUsage},
+    files::FileFault,
+    fjall_error,
 };
-use budget::Budget;
+use commit_tracker::CommitTracker;
 use hyper_delay_store::{
-    Batch, Bytes, Durability, ReadStore, Room, Snapshot, Space, Store, StoreError, Visit,
+    Batch, Bytes, DiskSpace, Durability, ReadStore, Snapshot, Space, Store, StoreError, Visit,
 };
+use memory_budget::MemoryBudget;
 pub use open::OpenOptions;
 pub use open::lock;
-use progress::Progress;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::store::embedded";
 
 /// Bytes of all that was written since the oldest memtable that has not gone to a file; replayed at
 /// the next start. The library's minimum.
-const JOURNALS: u64 = 64 << 20;
+const MAX_JOURNAL_BYTES: u64 = 64 << 20;
 
-/// Whether the tables of a level are few and small; the last value is that of all deeper levels.
+/// Whether the tables of a level are few and small, by level; the last value applies to all deeper
+/// levels.
 const SMALL_LEVELS: [bool; 2] = [true, false];
 
 /// The most bytes that the journal adds to a key and its value, and to a batch.
-const FRAME: u64 = 64;
+const JOURNAL_OVERHEAD: u64 = 64;
 
 /// A key that no space has. It is removed where a memtable must not be empty.
 pub const NO_KEY: &[u8] = b"no key";
@@ -55,9 +56,9 @@ pub const NO_KEY: &[u8] = b"no key";
 pub struct Embedded {
     database: Database,
     spaces: Vec<Keyspace>,
-    budget: Budget,
-    progress: Mutex<Progress>,
-    disk: Disk,
+    budget: MemoryBudget,
+    commits: Mutex<CommitTracker>,
+    disk: DiskMonitor,
     /// Dropped after all else is closed.
     data: DataDirectory,
 }
@@ -95,19 +96,19 @@ impl Embedded {
         Self::open_with(directory, OpenOptions::default())
     }
 
-    /// Limits the size of the file `reserve` in the data directory, which holds room for a full
-    /// disk. Default: what finishing the stored tasks may need, about 1 GiB at most.
+    /// Limits the size of the file `reserve` in the data directory, whose space is used when the
+    /// disk is full. Default: what finishing the stored tasks may need, about 1 GiB at most.
     #[must_use]
     pub fn with_reserve(self, most: u64) -> Self {
         self.disk.limit_reserve(most);
         self
     }
 
-    fn usage(&self, tasks: u64) -> Usage {
+    fn usage(&self, tasks: u64) -> StoreUsage {
         let memtable = self.budget.memtable;
-        let mut usage = Usage {
+        let mut usage = StoreUsage {
             tasks,
-            ..Usage::default()
+            ..StoreUsage::default()
         };
         for space in &self.spaces {
             // A sealed memtable went over its limit by a part of a batch.
@@ -123,7 +124,7 @@ impl Embedded {
 
     /// Starts to write all memtables to tables. An empty memtable of a space with tables is
     /// written, too, because the library compacts a space only after it got a table.
-    fn flush(&self) -> Result<(), fjall::Error> {
+    fn start_flush(&self) -> Result<(), fjall::Error> {
         for space in &self.spaces {
             let is_empty = space.disk_space() == 0 && space.tree.active_memtable().is_empty();
             if is_empty || space.sealed_memtable_count() > 0 {
@@ -150,19 +151,20 @@ impl Embedded {
         Ok(())
     }
 
-    /// Returns the error of a store whose tables are damaged. Reads all of them, until `ends`.
-    pub fn damage(&self, ends: &dyn Fn() -> bool) -> Option<StoreError> {
-        let faults = self.damaged_tables(ends);
-        (!faults.is_empty()).then(|| damaged::error("write", &faults))
+    /// Compares every table with its checksum, until `is_cancelled` returns true. Returns an error if
+    /// any is damaged.
+    pub fn find_damage(&self, is_cancelled: &dyn Fn() -> bool) -> Option<StoreError> {
+        let faults = self.damaged_tables(is_cancelled);
+        (!faults.is_empty()).then(|| damaged_tables::error("write", &faults))
     }
 
-    /// Compares every table with its checksum. Reads all of them, until `ends`.
-    fn damaged_tables(&self, ends: &dyn Fn() -> bool) -> Vec<Fault> {
+    /// Compares every table with its checksum, until `is_cancelled` returns true.
+    fn damaged_tables(&self, is_cancelled: &dyn Fn() -> bool) -> Vec<FileFault> {
         let list = self.data.store().join(KEYSPACES).join("0");
-        let mut faults = damaged::tables(&list, None, ends);
+        let mut faults = damaged_tables::find(&list, None, is_cancelled);
         for space in Space::ALL {
             let folder = self.space(space).path();
-            faults.extend(damaged::tables(folder, Some(space), ends));
+            faults.extend(damaged_tables::find(folder, Some(space), is_cancelled));
         }
         faults
     }
@@ -171,13 +173,13 @@ impl Embedded {
         &self.spaces[space as usize]
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn commits(&self) -> MutexGuard<'_, CommitTracker> {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reading(&self, space: Space) -> impl FnOnce(fjall::Error) -> StoreError {
+    fn read_error(&self, space: Space) -> impl FnOnce(fjall::Error) -> StoreError {
         move |error| {
-            let error = library::error("read", error).in_space(space);
+            let error = fjall_error::to_store_error("read", error).in_space(space);
             if error.is_damage() {
                 error.in_folder(self.space(space).path())
             } else {
@@ -191,19 +193,19 @@ impl Embedded {
 const KEYSPACES: &str = "keyspaces";
 
 /// Makes the files of a new store.
-fn create_spaces(directory: &Path, budget: Budget) -> Result<(), fjall::Error> {
+fn create_spaces(directory: &Path, budget: MemoryBudget) -> Result<(), fjall::Error> {
     open_spaces(directory, budget).map(drop)
 }
 
 fn open_spaces(
     directory: &Path,
-    budget: Budget,
+    budget: MemoryBudget,
 ) -> Result<(Database, Vec<Keyspace>), fjall::Error> {
     let database = Database::builder(directory)
         .cache_size(budget.cache)
-        .max_journaling_size(JOURNALS)
+        .max_journaling_size(MAX_JOURNAL_BYTES)
         .worker_threads(1)
-        .max_cached_files(Some(budget.tables))
+        .max_cached_files(Some(budget.open_tables))
         .open()?;
     let spaces = Space::ALL
         .into_iter()
@@ -217,7 +219,7 @@ fn open_spaces(
 /// Returns the options of a space. Only spaces in which absent keys are looked up have filters.
 /// Each read searches the few tables of the first level, so their indexes and filters stay in
 /// memory; those of deeper levels are read in blocks and cached.
-fn options(space: Space, budget: Budget) -> KeyspaceCreateOptions {
+fn options(space: Space, budget: MemoryBudget) -> KeyspaceCreateOptions {
     let filter = match space {
         Space::Names | Space::DoneEven | Space::DoneOdd => {
             FilterPolicyEntry::Bloom(fjall::config::BloomConstructionPolicy::BitsPerKey(10.0))
@@ -225,7 +227,7 @@ fn options(space: Space, budget: Budget) -> KeyspaceCreateOptions {
         _ => FilterPolicyEntry::None,
     };
     let merging = Leveled::default()
-        .with_l0_threshold(budget.merged)
+        .with_l0_threshold(budget.l0_tables)
         .with_table_target_size(budget.table);
     KeyspaceCreateOptions::default()
         .max_memtable_size(budget.memtable)
@@ -241,16 +243,16 @@ fn options(space: Space, budget: Budget) -> KeyspaceCreateOptions {
 impl ReadStore for Embedded {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         let value = self.space(space).get(key);
-        Ok(value.map_err(self.reading(space))?.map(Bytes::from))
+        Ok(value.map_err(self.read_error(space))?.map(Bytes::from))
     }
 
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         // The marker is the last key of a space, and is none of the caller's.
-        if from >= Marker::KEY {
+        if from >= CommitMarker::KEY {
             return Ok(());
         }
-        for guard in self.space(space).range(from..Marker::KEY) {
-            let (key, value) = guard.into_inner().map_err(self.reading(space))?;
+        for guard in self.space(space).range(from..CommitMarker::KEY) {
+            let (key, value) = guard.into_inner().map_err(self.read_error(space))?;
             if let ControlFlow::Break(()) = visit(&key, &value) {
                 break;
             }
@@ -261,23 +263,25 @@ impl ReadStore for Embedded {
     /// The rows are read from the memtables and tables of this moment, which the iterators keep. A
     /// snapshot of the library that lived as long would keep every later memtable in memory, too.
     fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        let progress = self.progress();
-        let commit = progress.commit();
+        let commits = self.commits();
+        let commit = commits.commit();
         let moment = self.database.snapshot();
         let spaces: Vec<_> = Space::ALL
             .into_iter()
             .map(|space| {
                 let keyspace = self.space(space);
-                let rows = keyspace.tree.range(..Marker::KEY, moment.seqno(), None);
+                let rows = keyspace
+                    .tree
+                    .range(..CommitMarker::KEY, moment.seqno(), None);
                 (space, keyspace.path().to_owned(), rows)
             })
             .collect();
         drop(moment);
-        drop(progress);
+        drop(commits);
         let rows = spaces.into_iter().flat_map(|(space, folder, rows)| {
             rows.map(move |row| {
                 let (key, value) = row.into_inner().map_err(|error| {
-                    let error = library::error("read", error.into()).in_space(space);
+                    let error = fjall_error::to_store_error("read", error.into()).in_space(space);
                     match error.is_damage() {
                         true => error.in_folder(&folder),
                         false => error,
@@ -294,17 +298,17 @@ impl ReadStore for Embedded {
 
     fn size(&self) -> Result<u64, StoreError> {
         let size = self.database.disk_space();
-        size.map_err(|error| library::error("read the size", error))
+        size.map_err(|error| fjall_error::to_store_error("read the size", error))
     }
 }
 
 impl Store for Embedded {
-    fn rows(&self, space: Space, from: &[u8]) -> hyper_delay_store::Rows<'_> {
+    fn rows(&self, space: Space, from: &[u8]) -> hyper_delay_store::SpaceRows<'_> {
         // As in `scan`, the marker is not shown.
-        let from = from.min(Marker::KEY);
-        let rows = self.space(space).range(from..Marker::KEY);
+        let from = from.min(CommitMarker::KEY);
+        let rows = self.space(space).range(from..CommitMarker::KEY);
         Box::new(rows.map(move |row| {
-            let (key, value) = row.into_inner().map_err(self.reading(space))?;
+            let (key, value) = row.into_inner().map_err(self.read_error(space))?;
             Ok((key.into(), value.into()))
         }))
     }
@@ -313,70 +317,71 @@ impl Store for Embedded {
         if batch.is_empty() {
             return Ok(());
         }
-        let mut progress = self.progress();
-        let (commits, markers) = progress.number(&batch);
-        let room = batch.len() + markers.len();
-        let writes = WriteBatch::with_capacity(self.database.clone(), room);
+        let mut commits = self.commits();
+        let (totals, markers) = commits.next_commit(&batch);
+        let capacity = batch.len() + markers.len();
+        let writes = WriteBatch::with_capacity(self.database.clone(), capacity);
         let mut writes = writes.durability(Some(match durability {
             Durability::Written => PersistMode::Buffer,
             Durability::Synced => PersistMode::SyncData,
         }));
-        let mut bytes = FRAME;
+        let mut bytes = JOURNAL_OVERHEAD;
         for (space, key, value) in batch.into_writes() {
-            bytes += FRAME + (key.len() + value.as_ref().map_or(0, |value| value.len())) as u64;
+            bytes += JOURNAL_OVERHEAD
+                + (key.len() + value.as_ref().map_or(0, |value| value.len())) as u64;
             match value {
                 Some(value) => writes.insert(self.space(space), key, value),
                 None => writes.remove(self.space(space), key),
             }
         }
         for (space, marker) in markers {
-            bytes += FRAME + (Marker::KEY.len() + marker.len()) as u64;
-            writes.insert(self.space(space), Marker::KEY, marker);
+            bytes += JOURNAL_OVERHEAD + (CommitMarker::KEY.len() + marker.len()) as u64;
+            writes.insert(self.space(space), CommitMarker::KEY, marker);
         }
-        self.disk.wrote(bytes);
+        self.disk.record_journal_write(bytes);
         writes
             .commit()
-            .map_err(|error| library::error("write", error))?;
-        progress.committed(commits, durability)?;
-        drop(progress);
+            .map_err(|error| fjall_error::to_store_error("write", error))?;
+        commits.record_commit(totals, durability)?;
+        drop(commits);
         self.seal_full()
-            .map_err(|error| library::error("seal a memtable", error))
+            .map_err(|error| fjall_error::to_store_error("seal a memtable", error))
     }
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {
-        self.progress().clearing(space, || {
+        self.commits().record_clear(space, || {
             self.space(space)
                 .clear()
-                .map_err(|error| library::error("clear a space", error))
+                .map_err(|error| fjall_error::to_store_error("clear a space", error))
         })
     }
 
-    fn room(&self, tasks: u64) -> Result<Room, StoreError> {
-        let (room, flush) = self.disk.room(|| self.usage(tasks));
-        if flush {
-            self.flush()
-                .map_err(|error| library::error("flush", error))?;
+    fn disk_space(&self, tasks: u64) -> Result<DiskSpace, StoreError> {
+        let DiskCheck { space, needs_flush } = self.disk.check(|| self.usage(tasks));
+        if needs_flush {
+            self.start_flush()
+                .map_err(|error| fjall_error::to_store_error("flush", error))?;
         }
-        Ok(room)
+        Ok(space)
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        let mut progress = self.progress();
+        let mut commits = self.commits();
         self.database
             .persist(PersistMode::SyncData)
-            .map_err(|error| library::error("sync", error))?;
-        progress.synced()
+            .map_err(|error| fjall_error::to_store_error("sync", error))?;
+        commits.record_sync()
     }
 
-    fn explained(&self, error: StoreError) -> StoreError {
-        if !error.is_of_background() && !error.is_of_contents() {
+    fn diagnose(&self, error: StoreError) -> StoreError {
+        if !error.is_background_write() && !error.is_corruption() {
             return error;
         }
         let faults = self.damaged_tables(&|| false);
         if faults.is_empty() {
             return error;
         }
-        let noted = damaged::note(self.data.path(), &self.data.store(), &faults);
+        let noted = damaged_tables::write_note(self.data.path(), &self.data.store(), &faults);
         if let Err(error) = noted {
             tracing::warn!(
                 target: TARGET,
@@ -384,7 +389,7 @@ impl Store for Embedded {
                 "the damage could not be noted for the next start",
             );
         }
-        damaged::error(error.action(), &faults)
+        damaged_tables::error(error.action(), &faults)
     }
 }
 

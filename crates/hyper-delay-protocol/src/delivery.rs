@@ -4,7 +4,7 @@ use std::io;
 
 use super::{
     Compression,
-    object::{Count, Object},
+    json_writer::{ByteCounter, JsonWriter},
     payload,
 };
 
@@ -40,13 +40,13 @@ impl Delivery<'_> {
     /// Does not read the payload.
     #[must_use]
     pub fn longest(&self) -> usize {
-        let mut count = Count(payload::length(self.payload));
+        let mut count = ByteCounter(payload::length(self.payload));
         self.write(&mut count, u32::MAX, |_| ());
         count.0
     }
 
-    /// Whether [`longest`](Self::longest) is at most `most`. Counts the line only if an estimate does
-    /// not show it.
+    /// Whether [`longest`](Self::longest) is at most `most`. Counts the line only if an estimate
+    /// does not show it.
     #[must_use]
     pub fn fits(&self, most: usize) -> bool {
         self.estimate() <= most || self.longest() <= most
@@ -63,14 +63,14 @@ impl Delivery<'_> {
     }
 
     fn write<W: io::Write>(&self, out: &mut W, attempt: u32, base64: impl FnOnce(&mut W)) {
-        Object::line("delivery", out)
+        JsonWriter::line("delivery", out)
             .field("id", self.id)
             .field("route_key", self.route)
             .field("fire_at", &self.fire_at)
             .quoted("payload_base64", base64)
             .field("compression", self.compression.as_str())
             .field("attempt", &attempt)
-            .json("headers", self.headers)
+            .raw("headers", self.headers)
             .close();
     }
 }

@@ -17,7 +17,7 @@ pub(super) const EXACT: u64 = 1 << 53;
 
 /// An error in a line: a [`Refusal`](super::Refusal) without id, route and tag.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct FieldError {
     pub(super) code: Code,
     pub(super) message: String,
 }
@@ -31,7 +31,7 @@ pub(super) struct Field<'a> {
 
 impl<'a> Field<'a> {
     /// Reads an id or a route.
-    pub(super) fn name(self) -> Result<Option<Arc<str>>, Fault> {
+    pub(super) fn name(self) -> Result<Option<Arc<str>>, FieldError> {
         self.read(|raw| {
             let wanted = "give a string of 1 to 128 bytes";
             match text(raw) {
@@ -43,7 +43,7 @@ impl<'a> Field<'a> {
     }
 
     /// Reads a tag: like a name, but it may be empty.
-    pub(super) fn tag(self) -> Result<Option<Arc<str>>, Fault> {
+    pub(super) fn tag(self) -> Result<Option<Arc<str>>, FieldError> {
         self.read(|raw| {
             let wanted = "give a string of at most 128 bytes";
             match text(raw) {
@@ -55,14 +55,14 @@ impl<'a> Field<'a> {
     }
 
     /// Reads a string of any length.
-    pub(super) fn text(self) -> Result<Option<Cow<'a, str>>, Fault> {
+    pub(super) fn text(self) -> Result<Option<Cow<'a, str>>, FieldError> {
         self.read(|raw| text(raw).ok_or_else(|| self.bad(raw, "give a string")))
     }
 
     /// Reads the text of a payload. No error contains any of it.
-    pub(super) fn payload(self) -> Result<Option<Cow<'a, str>>, Fault> {
+    pub(super) fn payload(self) -> Result<Option<Cow<'a, str>>, FieldError> {
         self.read(|raw| {
-            text(raw).ok_or_else(|| Fault {
+            text(raw).ok_or_else(|| FieldError {
                 code: Code::BadField,
                 message: format!("{} is not a string: give one", self.name),
             })
@@ -70,10 +70,10 @@ impl<'a> Field<'a> {
     }
 
     /// Reads a token. No error contains any of it.
-    pub(super) fn credential(self) -> Result<Option<Box<Credential>>, Fault> {
+    pub(super) fn credential(self) -> Result<Option<Box<Credential>>, FieldError> {
         self.read(|raw| match text(raw) {
             Some(text) => Ok(Box::new(Credential::new(&text))),
-            None => Err(Fault {
+            None => Err(FieldError {
                 code: Code::BadField,
                 message: format!("{} is not a string: give a token", self.name),
             }),
@@ -85,7 +85,7 @@ impl<'a> Field<'a> {
         self,
         what: &str,
         range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, Fault> {
+    ) -> Result<Option<u64>, FieldError> {
         self.read(|raw| {
             number(raw, &range).ok_or_else(|| {
                 self.bad(
@@ -101,7 +101,7 @@ impl<'a> Field<'a> {
         self,
         what: &str,
         range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, Fault> {
+    ) -> Result<Option<u64>, FieldError> {
         let Some(raw) = self.raw.map(RawValue::get) else {
             return Ok(None);
         };
@@ -112,12 +112,12 @@ impl<'a> Field<'a> {
     }
 
     /// Reads a boolean. Default: `false`.
-    pub(super) fn flag(self) -> Result<bool, Fault> {
+    pub(super) fn flag(self) -> Result<bool, FieldError> {
         self.flag_or(false)
     }
 
     /// Reads true or false; `default` if the field is absent.
-    pub(super) fn flag_or(self, default: bool) -> Result<bool, Fault> {
+    pub(super) fn flag_or(self, default: bool) -> Result<bool, FieldError> {
         let value = self.read(|raw| match raw {
             "true" => Ok(true),
             "false" => Ok(false),
@@ -131,7 +131,7 @@ impl<'a> Field<'a> {
         self,
         values: &[T],
         name: impl Fn(T) -> &'static str,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<T>, FieldError> {
         self.read(|raw| {
             let text = text(raw);
             let value = values
@@ -152,7 +152,7 @@ impl<'a> Field<'a> {
         self,
         values: &[T],
         name: impl Fn(T) -> &'static str,
-    ) -> Result<Option<Vec<T>>, Fault> {
+    ) -> Result<Option<Vec<T>>, FieldError> {
         self.read(|raw| {
             let listed: Option<Vec<Cow<'_, str>>> = serde_json::from_str(raw).ok();
             let listed = listed.filter(|listed| !listed.is_empty());
@@ -173,30 +173,33 @@ impl<'a> Field<'a> {
     /// # Errors
     ///
     /// `missing_field` if there is no value.
-    pub(super) fn required<T>(self, value: Option<T>, wanted: &str) -> Result<T, Fault> {
-        value.ok_or_else(|| Fault {
+    pub(super) fn required<T>(self, value: Option<T>, wanted: &str) -> Result<T, FieldError> {
+        value.ok_or_else(|| FieldError {
             code: Code::MissingField,
             message: format!("{} is missing: give {wanted}", self.name),
         })
     }
 
-    pub(super) fn bad(self, raw: &str, wanted: &str) -> Fault {
+    pub(super) fn bad(self, raw: &str, wanted: &str) -> FieldError {
         self.fault(&clipped(raw), wanted)
     }
 
-    fn bad_length(self, length: usize, raw: &str, wanted: &str) -> Fault {
+    fn bad_length(self, length: usize, raw: &str, wanted: &str) -> FieldError {
         let shown = format!("{}, {length} bytes long", clipped(raw));
         self.fault(&shown, wanted)
     }
 
-    fn fault(self, shown: &str, wanted: &str) -> Fault {
-        Fault {
+    fn fault(self, shown: &str, wanted: &str) -> FieldError {
+        FieldError {
             code: Code::BadField,
             message: format!("{} is {shown}: {wanted}", self.name),
         }
     }
 
-    fn read<T>(self, read: impl FnOnce(&'a str) -> Result<T, Fault>) -> Result<Option<T>, Fault> {
+    fn read<T>(
+        self,
+        read: impl FnOnce(&'a str) -> Result<T, FieldError>,
+    ) -> Result<Option<T>, FieldError> {
         self.raw.map(|raw| read(raw.get())).transpose()
     }
 }

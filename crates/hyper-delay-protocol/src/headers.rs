@@ -8,7 +8,7 @@ use serde::{
     ser::SerializeMap,
 };
 
-use super::field::{Fault, Field};
+use super::field::{Field, FieldError};
 
 /// The most headers of a task.
 const MOST: usize = 32;
@@ -39,7 +39,7 @@ impl Headers {
     /// Returns the value of a header in the JSON object of the headers.
     #[must_use]
     pub fn find(text: &str, name: &str) -> Option<String> {
-        let Pairs(pairs) = serde_json::from_str(text).ok()?;
+        let HeaderPairs(pairs) = serde_json::from_str(text).ok()?;
         let found = pairs.into_iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value)
     }
@@ -53,19 +53,19 @@ impl Headers {
     /// Returns the names and values.
     #[must_use]
     pub fn pairs(&self) -> Vec<(String, String)> {
-        let pairs = serde_json::from_str(&self.text).map(|Pairs(pairs)| pairs);
+        let pairs = serde_json::from_str(&self.text).map(|HeaderPairs(pairs)| pairs);
         pairs.unwrap_or_default()
     }
 
-    pub(super) fn read(field: Field<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(field: Field<'_>) -> Result<Self, FieldError> {
         let Some(raw) = field.raw.map(serde_json::value::RawValue::get) else {
             return Ok(Self::default());
         };
         // A value can be a secret, so errors have the names and the sizes only.
-        let pairs: Pairs = serde_json::from_str(raw)
+        let pairs: HeaderPairs = serde_json::from_str(raw)
             .map_err(|_| field.bad(kind_of(raw), "give an object of names and strings"))?;
         let shown = format!("an object of {}", pairs.0.len());
-        if let Some(why) = pairs.flaw() {
+        if let Some(why) = pairs.invalid_header() {
             return Err(field.bad(&shown, &why));
         }
         let text = match pairs.0.is_empty() {
@@ -95,11 +95,11 @@ fn kind_of(raw: &str) -> &'static str {
 }
 
 /// The headers in their order.
-struct Pairs(Vec<(String, String)>);
+struct HeaderPairs(Vec<(String, String)>);
 
-impl Pairs {
+impl HeaderPairs {
     /// Returns the cure if there is something wrong with them.
-    fn flaw(&self) -> Option<String> {
+    fn invalid_header(&self) -> Option<String> {
         let mut names = HashSet::new();
         if self.0.len() > MOST {
             return Some(format!(
@@ -124,12 +124,12 @@ impl Pairs {
     }
 }
 
-impl<'de> Deserialize<'de> for Pairs {
+impl<'de> Deserialize<'de> for HeaderPairs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct HeaderPairsVisitor;
 
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Pairs;
+        impl<'de> Visitor<'de> for HeaderPairsVisitor {
+            type Value = HeaderPairs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of names and strings")
@@ -140,15 +140,15 @@ impl<'de> Deserialize<'de> for Pairs {
                 while let Some((name, value)) = map.next_entry()? {
                     pairs.push((name, value));
                 }
-                Ok(Pairs(pairs))
+                Ok(HeaderPairs(pairs))
             }
         }
 
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(HeaderPairsVisitor)
     }
 }
 
-impl Serialize for Pairs {
+impl Serialize for HeaderPairs {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {

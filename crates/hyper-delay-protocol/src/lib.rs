@@ -38,36 +38,36 @@ mod refusal;
 mod request;
 
 mod field;
-mod fields;
 mod parse;
+mod request_fields;
 
-mod object;
+mod json_writer;
 
-mod dead;
+mod dead_letter;
 mod delivery;
-mod look;
-mod operate;
+mod operator_requests;
 mod reply;
 mod stats;
+mod task_queries;
 mod version;
 
-mod encoded;
 mod headers;
+mod node_encoding;
 mod terms;
 
 pub use accept::Accept;
 pub use compression::Compression;
 pub use credential::Credential;
-pub use dead::DeadTask;
+pub use dead_letter::DeadTask;
 pub use delivery::Delivery;
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};
-pub use look::{Content, Filter, Future, List, Seen, Spans, State};
-pub use operate::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
+pub use operator_requests::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
 pub use parse::parse;
 pub use refusal::{Code, Refusal};
 pub use reply::{Reason, Reply};
-pub use request::{Line, Mode, Named, Request, Schedule};
+pub use request::{DeliverySelector, Line, RegisterMode, Request, Schedule};
 pub use stats::{Counts, RouteStats, Stats};
+pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};
 pub use terms::Terms;
 pub use version::{Encoder, Version};

@@ -14,14 +14,14 @@ pub struct Lines {
     /// The start of the next line.
     start: usize,
     /// There is no `\n` between `start` and here.
-    seen: usize,
+    scanned: usize,
     limit: usize,
     /// Whether the line at `start` has been reported as too long.
     skipping: bool,
     /// The size of the next read.
     read: usize,
     /// The length of the buffer before the last read.
-    settled: usize,
+    compacted: usize,
     /// The number of line ends so far, including those of empty lines.
     ended: u64,
     /// The number of the line that [`next`](Self::next) returned last.
@@ -43,11 +43,11 @@ impl Lines {
         Self {
             buffer: Vec::new(),
             start: 0,
-            seen: 0,
+            scanned: 0,
             limit,
             skipping: false,
             read: *READ.start(),
-            settled: 0,
+            compacted: 0,
             ended: 0,
             number: 0,
         }
@@ -64,7 +64,7 @@ impl Lines {
     ///
     /// Call it when the socket is readable, so that an idle connection holds no buffer.
     pub fn room(&mut self) -> &mut Vec<u8> {
-        self.settle();
+        self.compact();
         let held = self.buffer.len();
         if self.buffer.capacity() - held < self.read / 2 {
             // Doubling keeps the cost of copying a long line linear.
@@ -80,22 +80,22 @@ impl Lines {
     pub fn next(&mut self) -> Option<Result<&[u8], TooLong>> {
         let too_long = TooLong { limit: self.limit };
         let line = loop {
-            let Some(at) = memchr::memchr(b'\n', &self.buffer[self.seen..]) else {
+            let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
                 let begun = without_return(&self.buffer[self.start..]).len();
                 let reported = self.skipping;
                 self.skipping |= begun > self.limit;
-                self.seen = self.buffer.len();
+                self.scanned = self.buffer.len();
                 if self.skipping {
-                    self.start = self.seen;
+                    self.start = self.scanned;
                 }
-                self.settle();
+                self.compact();
                 self.number = self.ended + 1;
                 return (self.skipping && !reported).then_some(Err(too_long));
             };
-            let end = self.seen + at;
+            let end = self.scanned + at;
             let start = self.start;
-            self.seen = end + 1;
-            self.start = self.seen;
+            self.scanned = end + 1;
+            self.start = self.scanned;
             self.ended += 1;
             let length = without_return(&self.buffer[start..end]).len();
             if !std::mem::take(&mut self.skipping) && length > 0 {
@@ -132,8 +132,8 @@ impl Lines {
     }
 
     /// Removes the returned lines from the buffer, and adapts its size.
-    fn settle(&mut self) {
-        let got = self.buffer.len() - self.settled;
+    fn compact(&mut self) {
+        let got = self.buffer.len() - self.compacted;
         if got > 0 {
             let full = self.buffer.len() == self.buffer.capacity();
             let read = if full {
@@ -144,10 +144,10 @@ impl Lines {
             self.read = read.clamp(*READ.start(), *READ.end());
         }
         self.buffer.drain(..self.start);
-        self.seen -= self.start;
+        self.scanned -= self.start;
         self.start = 0;
-        self.settled = self.buffer.len();
-        if self.buffer.capacity() > 4 * (self.settled + READ.start()) {
+        self.compacted = self.buffer.len();
+        if self.buffer.capacity() > 4 * (self.compacted + READ.start()) {
             self.buffer.shrink_to_fit();
         }
     }

@@ -7,11 +7,11 @@ use std::{
 
 use uuid::Uuid;
 
-/// What the routes begin with that the server makes.
+/// The prefix of the routes that servers make.
 pub(crate) const PREFIX: &str = "conn-";
 
-/// The name of a route as a server makes it for a connection that schedules without one: `conn-` and
-/// 32 hexadecimal digits.
+/// The name of a route as a server makes it for a connection that schedules without one: `conn-`
+/// and 32 hexadecimal digits.
 ///
 /// Its connection registers it at once. When it has no consumer any more, its tasks are orphaned.
 #[derive(
@@ -26,7 +26,7 @@ impl OwnRoute {
         Self(Uuid::now_v7().as_u128()).to_string().into()
     }
 
-    /// Returns which one this is. `None`: no server makes such a name.
+    /// Parses the name of such a route. `None`: no server makes such a name.
     pub fn parse(route: &str) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let digits = route.strip_prefix(PREFIX)?;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    Accept, BulkAct, BulkRequest, Code, Compression, Credential, Filter, Headers, Line, List, Mode,
-    Named, Refusal, Request, Schedule, Terms,
-    field::{EXACT, Fault, Field, clipped},
-    fields::Fields,
-    look, operate, payload,
+    Accept, BulkAct, BulkRequest, Code, Compression, Credential, DeliverySelector, Filter, Headers,
+    Line, ListRequest, Refusal, RegisterMode, Request, Schedule, Terms,
+    field::{EXACT, Field, FieldError, clipped},
+    operator_requests, payload,
+    request_fields::RequestFields,
+    task_queries,
 };
 
 /// Times that are taken for Unix seconds: 1973 to 5138 in seconds, the first three years after 1970
@@ -29,11 +30,12 @@ pub(super) const DAY_MS: u64 = 86_400_000;
 ///
 /// A [`Refusal`] that names the cure, with those of id, route and tag that can be read.
 pub fn parse(line: &[u8]) -> Result<Line, Refusal> {
-    let fields = Fields::read(line).map_err(|fault| Refusal::new(fault.code, fault.message))?;
-    read(&fields).map_err(|fault| refused(&fields, fault))
+    let fields =
+        RequestFields::read(line).map_err(|fault| Refusal::new(fault.code, fault.message))?;
+    read(&fields).map_err(|fault| into_refusal(&fields, fault))
 }
 
-fn read(fields: &Fields<'_>) -> Result<Line, Fault> {
+fn read(fields: &RequestFields<'_>) -> Result<Line, FieldError> {
     let tag = fields.tag().tag()?;
     let request = request(fields)?;
     Ok(Line {
@@ -43,7 +45,10 @@ fn read(fields: &Fields<'_>) -> Result<Line, Fault> {
     })
 }
 
-fn token(fields: &Fields<'_>, request: &Request) -> Result<Option<Box<Credential>>, Fault> {
+fn token(
+    fields: &RequestFields<'_>,
+    request: &Request,
+) -> Result<Option<Box<Credential>>, FieldError> {
     let field = fields.token();
     match request {
         Request::Auth => {
@@ -55,7 +60,7 @@ fn token(fields: &Fields<'_>, request: &Request) -> Result<Option<Box<Credential
     }
 }
 
-fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
+fn request(fields: &RequestFields<'_>) -> Result<Request, FieldError> {
     let kind = fields.kind().text()?;
     let kind = fields
         .kind()
@@ -71,25 +76,28 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         "auth" => Request::Auth,
         "schedule" => Request::Schedule(schedule(fields)?),
         "ack" => Request::Ack {
-            delivery: named(fields)?,
+            delivery: delivery(fields)?,
             confirm: fields.confirm().flag()?,
         },
         "nack" => Request::Nack {
-            delivery: named(fields)?,
+            delivery: delivery(fields)?,
             delay_ms: fields.delay_ms().number("milliseconds", 0..=EXACT)?,
             reason: reason(fields.reason())?,
             failed: fields.failed().flag_or(true)?,
         },
         "touch" => Request::Touch {
-            delivery: named(fields)?,
+            delivery: delivery(fields)?,
             extend_ms: fields.extend_ms().number("milliseconds", 1..=DAY_MS)?,
         },
         "register" => Request::Register {
             route: name(fields.route_key())?,
-            credit: small(fields.credit().number("deliveries", 1..=u16::MAX.into())?),
+            credit: to_u16(fields.credit().number("deliveries", 1..=u16::MAX.into())?),
             mode: fields
                 .mode()
-                .one_of(&[Mode::Shared, Mode::Exclusive], Mode::as_str)?
+                .one_of(
+                    &[RegisterMode::Shared, RegisterMode::Exclusive],
+                    RegisterMode::as_str,
+                )?
                 .unwrap_or_default(),
             accept: fields
                 .accept()
@@ -111,7 +119,7 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         "dead" => Request::Dead {
             route: name(fields.route_key())?,
             after: fields.after().name()?,
-            limit: look::limit(fields)?,
+            limit: task_queries::limit(fields)?,
             filter: Box::new(Filter::read(fields)?),
             payload: fields.payload().flag()?,
         },
@@ -120,7 +128,7 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
             id: name(fields.id())?,
             payload: fields.payload().flag()?,
         },
-        "list" => Request::List(Box::new(List::read(fields)?)),
+        "list" => Request::List(Box::new(ListRequest::read(fields)?)),
         "future" => Request::Future,
         "kick" => Request::Kick {
             route: name(fields.route_key())?,
@@ -141,15 +149,15 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         },
         "jobs" => Request::Jobs,
         "stop" => Request::Stop {
-            job: operate::job(fields)?,
+            job: operator_requests::job(fields)?,
         },
         "audit" => Request::Audit {
             before: fields.before().number("the number of a line", 1..=EXACT)?,
-            limit: look::limit(fields)?,
+            limit: task_queries::limit(fields)?,
         },
         "reasons" => Request::Reasons {
             route: fields.route_key().name()?,
-            after: look::cursor(fields)?,
+            after: task_queries::cursor(fields)?,
         },
         "backup" => Request::Backup {
             offset: fields
@@ -157,17 +165,17 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
                 .number("a position in the backup", 0..=EXACT)?
                 .unwrap_or_default(),
         },
-        other => return Err(unknown(other)),
+        other => return Err(unknown_kind(other)),
     })
 }
 
-fn bulk(act: BulkAct, fields: &Fields<'_>) -> Result<Request, Fault> {
+fn bulk(act: BulkAct, fields: &RequestFields<'_>) -> Result<Request, FieldError> {
     let route = name(fields.route_key())?;
     let bulk = BulkRequest::read(act, route, fields)?;
     Ok(Request::Bulk(Box::new(bulk)))
 }
 
-fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
+fn schedule(fields: &RequestFields<'_>) -> Result<Schedule, FieldError> {
     let fire_at = fire_at(fields.fire_at())?;
     Ok(Schedule {
         id: fields.id().name()?,
@@ -187,12 +195,12 @@ fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
     })
 }
 
-fn fire_at(field: Field<'_>) -> Result<u64, Fault> {
+fn fire_at(field: Field<'_>) -> Result<u64, FieldError> {
     field.required(millis(field)?, "Unix milliseconds")
 }
 
 /// Reads a time in Unix milliseconds. Refuses what looks like seconds.
-pub(super) fn millis(field: Field<'_>) -> Result<Option<u64>, Fault> {
+pub(super) fn millis(field: Field<'_>) -> Result<Option<u64>, FieldError> {
     let millis = field.number_or_text("Unix milliseconds", 0..=EXACT)?;
     if let Some(millis) = millis.filter(|millis| SECONDS.contains(millis)) {
         let cure = "this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds";
@@ -201,11 +209,11 @@ pub(super) fn millis(field: Field<'_>) -> Result<Option<u64>, Fault> {
     Ok(millis)
 }
 
-fn named(fields: &Fields<'_>) -> Result<Named, Fault> {
+fn delivery(fields: &RequestFields<'_>) -> Result<DeliverySelector, FieldError> {
     let attempt = fields
         .attempt()
         .number("the attempt of the delivery", 1..=u32::MAX.into())?;
-    Ok(Named {
+    Ok(DeliverySelector {
         id: name(fields.id())?,
         route: fields.route_key().name()?,
         attempt: attempt.map(|attempt| u32::try_from(attempt).expect("the range fits")),
@@ -213,7 +221,7 @@ fn named(fields: &Fields<'_>) -> Result<Named, Fault> {
 }
 
 /// Reads why a delivery is given back. An empty reason is none.
-fn reason(field: Field<'_>) -> Result<Option<Arc<str>>, Fault> {
+fn reason(field: Field<'_>) -> Result<Option<Arc<str>>, FieldError> {
     let reason = field.text()?.filter(|reason| !reason.is_empty());
     if let Some(reason) = reason.as_ref().filter(|reason| reason.len() > REASON) {
         let wanted = format!("give a string of at most {REASON} bytes");
@@ -222,17 +230,17 @@ fn reason(field: Field<'_>) -> Result<Option<Arc<str>>, Fault> {
     Ok(reason.map(Arc::from))
 }
 
-fn name(field: Field<'_>) -> Result<Arc<str>, Fault> {
+fn name(field: Field<'_>) -> Result<Arc<str>, FieldError> {
     field.required(field.name()?, "a string of 1 to 128 bytes")
 }
 
-fn small(number: Option<u64>) -> Option<u16> {
+fn to_u16(number: Option<u64>) -> Option<u16> {
     number.map(|number| u16::try_from(number).expect("the range fits"))
 }
 
 /// The error for a text that is no base64. It contains no more of the payload than a character.
-fn bad_base64(text: &str, error: &str) -> Fault {
-    Fault {
+fn bad_base64(text: &str, error: &str) -> FieldError {
+    FieldError {
         code: Code::BadBase64,
         message: format!(
             "payload_base64 is a string of {} bytes, {error}: give base64 with the standard alphabet",
@@ -241,8 +249,8 @@ fn bad_base64(text: &str, error: &str) -> Fault {
     }
 }
 
-fn unknown(kind: &str) -> Fault {
-    Fault {
+fn unknown_kind(kind: &str) -> FieldError {
+    FieldError {
         code: Code::UnknownKind,
         message: format!(
             "kind is \"{}\": give auth, hello, register, unregister, schedule, ack, nack, touch, \
@@ -254,8 +262,8 @@ fn unknown(kind: &str) -> Fault {
 }
 
 /// Adds the names that can be read to the error. Reads the fields again: errors are rare.
-fn refused(fields: &Fields<'_>, fault: Fault) -> Refusal {
-    let Fault { code, message } = fault;
+fn into_refusal(fields: &RequestFields<'_>, fault: FieldError) -> Refusal {
+    let FieldError { code, message } = fault;
     Refusal {
         code,
         message,

@@ -26,7 +26,7 @@ pub(super) fn decode(text: &str) -> Result<Box<[u8]>, String> {
             payload.truncate(length);
             Ok(payload.into_boxed_slice())
         }
-        Err(DecodeSliceError::DecodeError(error)) => Err(words(text, error)),
+        Err(DecodeSliceError::DecodeError(error)) => Err(describe_error(text, error)),
         // The buffer holds what the digits before the padding decode to, so the rest is padding.
         Err(DecodeSliceError::OutputSliceTooSmall) => {
             Err("which has more padding than base64 has".to_owned())
@@ -34,7 +34,7 @@ pub(super) fn decode(text: &str) -> Result<Box<[u8]>, String> {
     }
 }
 
-fn words(text: &str, error: DecodeError) -> String {
+fn describe_error(text: &str, error: DecodeError) -> String {
     let character = |at| text.get(at..).and_then(|rest| rest.chars().next());
     match error {
         DecodeError::InvalidByte(at, _) => match character(at) {

@@ -69,7 +69,7 @@ pub enum Code {
     DuplicateId,
     /// The disk has no room for new tasks. Deliveries and acks continue.
     DiskFull,
-    /// What was asked for cannot be read, because files of the store are damaged.
+    /// The requested data cannot be read, because files of the store are damaged.
     Damaged,
     /// The server is shutting down.
     ShuttingDown,

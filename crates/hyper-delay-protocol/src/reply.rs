@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    AuditRow, DeadTask, Future, JobRow, ReasonRow, Refusal, Seen, Stats, Version, object::Object,
-    payload,
+    AuditRow, DeadTask, DueCounts, JobRow, ReasonRow, Refusal, Stats, TaskView, Version,
+    json_writer::JsonWriter, payload,
 };
 
 /// The name and the version of the server in the reply to `hello`.
@@ -97,23 +97,23 @@ pub enum Reply {
         /// Its id.
         id: Arc<str>,
         /// The task. `None` if there is no task of this name.
-        task: Option<Box<Seen>>,
+        task: Option<Box<TaskView>>,
     },
     /// Tasks in order of time.
     List {
         /// The tasks.
-        tasks: Vec<Seen>,
+        tasks: Vec<TaskView>,
         /// The cursor of what follows. `None` if nothing does.
         next: Option<Arc<str>>,
     },
-    /// How many tasks wait for the time ahead.
-    Future(Box<Future>),
+    /// The number of waiting tasks by due time.
+    Future(Box<DueCounts>),
     /// A piece of a backup.
     Backup {
         /// The position of its first byte.
         offset: u64,
         /// The bytes. None only at the end.
-        #[serde(with = "super::encoded::bytes")]
+        #[serde(with = "super::node_encoding::bytes")]
         data: Box<[u8]>,
         /// Whether there are more after these.
         more: bool,
@@ -140,7 +140,7 @@ pub enum Reply {
     Count {
         /// Their route.
         route: Arc<str>,
-        /// How many there are.
+        /// Their number.
         tasks: u64,
         /// Whether there can be more: the counting ended early.
         more: bool,
@@ -170,7 +170,7 @@ pub enum Reply {
         /// Whether it was paused before.
         changed: bool,
     },
-    /// What operators did, the newest first.
+    /// The audit of operators, the newest line first.
     Audit {
         /// The lines.
         lines: Vec<AuditRow>,
@@ -188,7 +188,7 @@ pub enum Reply {
     Error(Refusal),
 }
 
-/// Why a route is no longer bound to a connection.
+/// The reason why a route is no longer bound to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Reason {
     /// The connection sent `unregister`.
@@ -217,12 +217,12 @@ impl Reply {
 
     /// Appends the line in protocol `version` and its `\n`.
     pub(super) fn write(&self, version: Version, tag: Option<&str>, out: &mut Vec<u8>) {
-        let object = self.fields(Object::line(self.kind(version), out));
+        let object = self.fields(JsonWriter::line(self.kind(version), out));
         let tag = match self {
             Self::Error(refusal) => tag.or(refusal.tag.as_deref()),
             _ => tag,
         };
-        object.maybe("tag", tag).close();
+        object.optional("tag", tag).close();
         out.push(b'\n');
     }
 
@@ -260,15 +260,15 @@ impl Reply {
         }
     }
 
-    fn fields<'a>(&self, object: Object<'a, Vec<u8>>) -> Object<'a, Vec<u8>> {
-        let named = |object: Object<'a, _>, id: &str, route: &str| {
+    fn fields<'a>(&self, object: JsonWriter<'a, Vec<u8>>) -> JsonWriter<'a, Vec<u8>> {
+        let named = |object: JsonWriter<'a, _>, id: &str, route: &str| {
             object.field("id", id).field("route_key", route)
         };
         match self {
             Self::Hello(version) => object
                 .field("protocol", &version.number())
                 .field("server", SERVER),
-            Self::Authenticated { name } => object.maybe("name", name.as_deref()),
+            Self::Authenticated { name } => object.optional("name", name.as_deref()),
             Self::Registered { route, credit } => {
                 object.field("route_key", &**route).field("credit", credit)
             }
@@ -280,7 +280,7 @@ impl Reply {
             }
             Self::Acked { id, route, removed } => object
                 .field("id", &**id)
-                .maybe("route_key", route.as_deref())
+                .optional("route_key", route.as_deref())
                 .field("removed", removed),
             Self::Touched {
                 id,
@@ -289,10 +289,10 @@ impl Reply {
                 deadline,
             } => object
                 .field("id", &**id)
-                .maybe("route_key", route.as_deref())
-                .maybe("attempt", *attempt)
+                .optional("route_key", route.as_deref())
+                .optional("attempt", *attempt)
                 .field("found", &deadline.is_some())
-                .maybe("deadline", *deadline),
+                .optional("deadline", *deadline),
             Self::Cancelled {
                 id,
                 route,
@@ -312,7 +312,7 @@ impl Reply {
                 .field("route_key", &**route)
                 .list("tasks", tasks, DeadTask::write)
                 .field("more", more)
-                .maybe("next", next.as_deref()),
+                .optional("next", next.as_deref()),
             Self::Task { route, id, task } => match task {
                 Some(task) => task.fields(object).field("found", &true),
                 None => named(object, id, route).field("found", &false),
@@ -320,7 +320,7 @@ impl Reply {
             Self::List { tasks, next } => object
                 .list("tasks", tasks, |task, object| task.fields(object).close())
                 .field("more", &next.is_some())
-                .maybe("next", next.as_deref()),
+                .optional("next", next.as_deref()),
             Self::Future(future) => future.fields(object),
             Self::Backup { offset, data, more } => object
                 .field("offset", offset)
@@ -344,13 +344,13 @@ impl Reply {
             Self::Reasons { reasons, next } => object
                 .list("reasons", reasons, ReasonRow::write)
                 .field("more", &next.is_some())
-                .maybe("next", next.as_deref()),
+                .optional("next", next.as_deref()),
             Self::Error(refusal) => object
                 .field("code", refusal.code.as_str())
                 .field("message", &refusal.message)
-                .maybe("id", refusal.id.as_deref())
-                .maybe("route_key", refusal.route.as_deref())
-                .maybe("line", refusal.line),
+                .optional("id", refusal.id.as_deref())
+                .optional("route_key", refusal.route.as_deref())
+                .optional("line", refusal.line),
         }
     }
 }

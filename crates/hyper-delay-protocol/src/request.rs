@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Accept, BulkRequest, Compression, Credential, Filter, Headers, List, Terms};
+use super::{Accept, BulkRequest, Compression, Credential, Filter, Headers, ListRequest, Terms};
 
 /// A parsed line of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Request {
         /// unchanged.
         credit: Option<u16>,
         /// Whether other connections may register the route, too.
-        mode: Mode,
+        mode: RegisterMode,
         /// The compressions that the connection accepts. Default: unchanged.
         accept: Option<Accept>,
     },
@@ -50,17 +50,17 @@ pub enum Request {
     /// Acknowledges a delivery: the work is done.
     Ack {
         /// The delivery.
-        delivery: Named,
+        delivery: DeliverySelector,
         /// Whether to reply once the removal is on disk.
         confirm: bool,
     },
     /// Gives a delivery back.
     Nack {
         /// The delivery.
-        delivery: Named,
+        delivery: DeliverySelector,
         /// Time until the next round in milliseconds, at most 2^53. Default: the backoff.
         delay_ms: Option<u64>,
-        /// Why, for operators. 1 to 256 bytes.
+        /// The reason, for operators. 1 to 256 bytes.
         reason: Option<Arc<str>>,
         /// Whether the delivery has failed. If not, it counts for no maximum of attempts; without a
         /// delay the task is due at once for other consumers. Default: true.
@@ -69,7 +69,7 @@ pub enum Request {
     /// Extends the time to answer a delivery.
     Touch {
         /// The delivery.
-        delivery: Named,
+        delivery: DeliverySelector,
         /// The time to answer from now on in milliseconds, 1 to a day. Default: the ack timeout.
         extend_ms: Option<u64>,
     },
@@ -112,8 +112,8 @@ pub enum Request {
         payload: bool,
     },
     /// Asks for tasks in order of time.
-    List(Box<List>),
-    /// Asks how many tasks wait for the minutes, hours and days ahead.
+    List(Box<ListRequest>),
+    /// Asks for the number of waiting tasks for the minutes, hours and days ahead.
     Future,
     /// Removes a dead task.
     Delete {
@@ -129,7 +129,7 @@ pub enum Request {
         /// The route.
         route: Arc<str>,
     },
-    /// Delivers again what a pause has held back.
+    /// Delivers the tasks of a paused route again.
     Resume {
         /// The route.
         route: Arc<str>,
@@ -141,7 +141,7 @@ pub enum Request {
         /// Its number.
         job: u64,
     },
-    /// Asks what operators did.
+    /// Asks for the audit.
     Audit {
         /// Only lines with lower numbers.
         before: Option<u64>,
@@ -199,7 +199,7 @@ impl Request {
 
 /// The delivery that an ack or a nack answers.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Named {
+pub struct DeliverySelector {
     /// The id of the task.
     pub id: Arc<str>,
     /// The route of the task. Default: that of the latest delivery of `id` on this connection.
@@ -208,9 +208,9 @@ pub struct Named {
     pub attempt: Option<u32>,
 }
 
-/// How a route is registered.
+/// Whether a registration shares its route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub enum Mode {
+pub enum RegisterMode {
     /// Other connections may register the route, too. The default.
     #[default]
     Shared,
@@ -218,7 +218,7 @@ pub enum Mode {
     Exclusive,
 }
 
-impl Mode {
+impl RegisterMode {
     /// The mode on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -241,13 +241,13 @@ pub struct Schedule {
     /// The label of the payload.
     pub compression: Compression,
     /// The decoded payload.
-    #[serde(with = "super::encoded::bytes")]
+    #[serde(with = "super::node_encoding::bytes")]
     pub payload: Box<[u8]>,
     /// Whether to replace a task that has the same route and id and other content.
     pub replace: bool,
-    /// What its deliveries carry beside the payload. They are not content.
+    /// Names and values that its deliveries carry beside the payload. They are not content.
     pub headers: Headers,
-    /// What applies to this task instead of the settings. `None`: nothing.
-    #[serde(with = "super::encoded::terms")]
+    /// Settings of this task, which override those of the route and of the server. `None`: none.
+    #[serde(with = "super::node_encoding::terms")]
     pub terms: Option<Box<Terms>>,
 }

@@ -28,7 +28,7 @@ pub struct Secret {
 ///
 /// A plain hash is enough for 256 random bits; it need not be slow.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Hash([u8; 32]);
+pub(crate) struct SecretHash([u8; 32]);
 
 impl Secret {
     /// Makes a secret with an id of its own.
@@ -73,8 +73,8 @@ impl Secret {
         format!("{PREFIX}{}_{random}", self.id)
     }
 
-    pub(crate) fn hash(&self) -> Hash {
-        Hash(Sha256::digest(self.random).into())
+    pub(crate) fn hash(&self) -> SecretHash {
+        SecretHash(Sha256::digest(self.random).into())
     }
 }
 
@@ -97,15 +97,15 @@ impl PartialEq for Secret {
 impl Eq for Secret {}
 
 /// The time does not depend on where the hashes differ.
-impl PartialEq for Hash {
+impl PartialEq for SecretHash {
     fn eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }
 
-impl Eq for Hash {}
+impl Eq for SecretHash {}
 
-impl Hash {
+impl SecretHash {
     pub(crate) fn to_hex(self) -> String {
         hex(&self.0)
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn hash_is_written_and_read_in_hexadecimal() {
         let hash = Secret::random().unwrap().hash();
-        assert_eq!(Hash::from_hex(&hash.to_hex()), Some(hash));
+        assert_eq!(SecretHash::from_hex(&hash.to_hex()), Some(hash));
         let wrong = [
             "",
             "00",
@@ -210,7 +210,7 @@ mod tests {
             &"é".repeat(32),
         ];
         for text in wrong {
-            assert_eq!(Hash::from_hex(text), None, "{text}");
+            assert_eq!(SecretHash::from_hex(text), None, "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use super::object::{self, Object};
+use super::json_writer::{self, JsonWriter};
 
 /// The counts of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -55,7 +55,7 @@ pub struct Counts {
 }
 
 impl Stats {
-    pub(super) fn fields<'a, W: io::Write>(&self, object: Object<'a, W>) -> Object<'a, W> {
+    pub(super) fn fields<'a, W: io::Write>(&self, object: JsonWriter<'a, W>) -> JsonWriter<'a, W> {
         self.counts
             .fields(object)
             .field("connections", &self.connections)
@@ -70,22 +70,22 @@ impl RouteStats {
     /// The length of the row in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        object::length(|object| self.write(object))
+        json_writer::nested_length(|object| self.write(object))
     }
 
-    fn write<W: io::Write>(&self, object: Object<'_, W>) {
+    fn write<W: io::Write>(&self, object: JsonWriter<'_, W>) {
         let object = object.field("route_key", &*self.route);
         let object = self.counts.fields(object);
         object
             .field("consumers", &self.consumers)
-            .maybe("orphaned", self.orphaned.then_some(true))
-            .maybe("paused", self.paused.then_some(true))
+            .optional("orphaned", self.orphaned.then_some(true))
+            .optional("paused", self.paused.then_some(true))
             .close();
     }
 }
 
 impl Counts {
-    fn fields<'a, W: io::Write>(&self, object: Object<'a, W>) -> Object<'a, W> {
+    fn fields<'a, W: io::Write>(&self, object: JsonWriter<'a, W>) -> JsonWriter<'a, W> {
         object
             .field("waiting", &self.waiting)
             .field("parked", &self.parked)

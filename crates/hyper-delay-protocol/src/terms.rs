@@ -1,17 +1,17 @@
-//! What applies to one task instead of the settings of its route and of the server.
+//! Settings of one task, which override those of its route and of the server.
 
 use std::io;
 
 use serde::Serialize;
 
 use super::{
-    field::Fault,
-    fields::Fields,
-    object::Object,
+    field::FieldError,
+    json_writer::JsonWriter,
     parse::{DAY_MS, millis},
+    request_fields::RequestFields,
 };
 
-/// What applies to one task instead of the settings of its route and of the server. `None`: the
+/// Settings of one task, which override those of its route and of the server. `None`: the
 /// setting applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Terms {
@@ -51,7 +51,10 @@ impl Terms {
     }
 
     /// Reads the terms of a task that is due at `fire_at`. `None` if it has none.
-    pub(super) fn read(fields: &Fields<'_>, fire_at: u64) -> Result<Option<Box<Self>>, Fault> {
+    pub(super) fn read(
+        fields: &RequestFields<'_>,
+        fire_at: u64,
+    ) -> Result<Option<Box<Self>>, FieldError> {
         if !fields.has_terms() {
             return Ok(None);
         }
@@ -80,13 +83,13 @@ impl Terms {
         Ok((terms != Self::default()).then(|| Box::new(terms)))
     }
 
-    pub(super) fn fields<'a, W: io::Write>(&self, object: Object<'a, W>) -> Object<'a, W> {
+    pub(super) fn fields<'a, W: io::Write>(&self, object: JsonWriter<'a, W>) -> JsonWriter<'a, W> {
         object
-            .maybe("expires_at", self.expires_at)
-            .maybe("ack_timeout_ms", self.ack_timeout_ms)
-            .maybe("max_attempts", self.max_attempts)
-            .maybe("retry_delay_ms", self.retry_delay_ms)
-            .maybe("max_retry_delay_ms", self.max_retry_delay_ms)
+            .optional("expires_at", self.expires_at)
+            .optional("ack_timeout_ms", self.ack_timeout_ms)
+            .optional("max_attempts", self.max_attempts)
+            .optional("retry_delay_ms", self.retry_delay_ms)
+            .optional("max_retry_delay_ms", self.max_retry_delay_ms)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Links what the log says of a task with the trace of its producer.
+//! Log events of a task, with the trace context of its producer.
 
 use tracing::{Level, enabled, trace};
 

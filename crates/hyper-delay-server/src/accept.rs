@@ -17,16 +17,16 @@ use tokio::{
 };
 
 use crate::{
-    connection::{self, Shared, Slot, Slots},
-    driver::Event,
+    connection::{self, ConnectionContext, Slot, Slots},
+    driver::ServerEvent,
     http::HttpTls,
     log_limit::Warning,
-    progress::Progress,
-    reload::{Protection, Update},
-    tls::Tls,
+    progress::ServerProgress,
+    reload::{ServerSecurity, ServerUpdate},
+    tls::ServerTls,
 };
 use hyper_delay_config::Config;
-use hyper_delay_engine::scheduler::{ConsumerId, Input};
+use hyper_delay_engine::scheduler::{ConsumerId, SchedulerInput};
 use hyper_delay_fjall::descriptors::Descriptors;
 use hyper_delay_protocol::{Code, Refusal, Reply, access::Tokens};
 use hyper_delay_store::ReadStore;
@@ -34,41 +34,41 @@ use hyper_delay_store::ReadStore;
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::server::accept";
 
-/// The longest wait for a free file descriptor before `accept` is tried again.
-const PAUSE: Duration = Duration::from_millis(200);
+/// The maximum wait for a free file descriptor before `accept` is retried.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Refused connections that are kept open until their peers have read the reason. Each takes a file
 /// descriptor from the spare ones.
-const REFUSING: usize = 8;
+const MAX_REFUSING: usize = 8;
 
 /// Accepts connections, and applies new configurations.
-pub(super) struct Acceptor<S> {
+pub(super) struct ConnectionAcceptor<S> {
     listener: TcpListener,
-    updates: mpsc::Receiver<Update>,
-    /// Tells all connections the tokens in force.
+    updates: mpsc::Receiver<ServerUpdate>,
+    /// Publishes the tokens in force to all connections.
     tokens: watch::Sender<Option<Tokens>>,
     /// The other listener, if there is one.
     http: Option<HttpTls>,
-    shared: Arc<Shared<S>>,
-    /// Has `shared` for peers without a connection.
-    guests: watch::Sender<Arc<Shared<S>>>,
+    shared: Arc<ConnectionContext<S>>,
+    /// Publishes `shared` for one-shot requests.
+    context: watch::Sender<Arc<ConnectionContext<S>>>,
     slots: Slots,
     connections: JoinSet<()>,
     refusing: Arc<Semaphore>,
-    last: ConsumerId,
-    progress: Arc<Progress>,
+    last_id: ConsumerId,
+    progress: Arc<ServerProgress>,
 }
 
-impl<S: ReadStore> Acceptor<S> {
+impl<S: ReadStore> ConnectionAcceptor<S> {
     pub(super) fn new(
         listener: TcpListener,
-        updates: mpsc::Receiver<Update>,
-        guests: watch::Sender<Arc<Shared<S>>>,
+        updates: mpsc::Receiver<ServerUpdate>,
+        context: watch::Sender<Arc<ConnectionContext<S>>>,
         tokens: watch::Sender<Option<Tokens>>,
         http: Option<HttpTls>,
-        progress: Arc<Progress>,
+        progress: Arc<ServerProgress>,
     ) -> Self {
-        let shared = guests.borrow().clone();
+        let shared = context.borrow().clone();
         let slots = Slots::new(&shared.config, descriptors(http.is_some()));
         Self {
             listener,
@@ -76,11 +76,11 @@ impl<S: ReadStore> Acceptor<S> {
             tokens,
             http,
             shared,
-            guests,
+            context,
             slots,
             connections: JoinSet::new(),
-            refusing: Arc::new(Semaphore::new(REFUSING)),
-            last: 0,
+            refusing: Arc::new(Semaphore::new(MAX_REFUSING)),
+            last_id: 0,
             progress,
         }
     }
@@ -93,12 +93,12 @@ impl<S: ReadStore> Acceptor<S> {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, address)) => self.admit(stream, address),
-                    Err(error) => self.recover(&error).await,
+                    Err(error) => self.wait_after_error(&error).await,
                 },
                 Some(update) = self.updates.recv() => match update {
-                    Update::Config(config, protection) => self.apply(*config, protection),
-                    Update::Tls(tls) => self.encrypt(self.shared.config.clone(), Some(tls)),
-                    Update::Tokens(tokens) => {
+                    ServerUpdate::Config(config, security) => self.apply_config(*config, security),
+                    ServerUpdate::Tls(tls) => self.set_tls(self.shared.config.clone(), Some(tls)),
+                    ServerUpdate::Tokens(tokens) => {
                         self.tokens.send_replace(Some(tokens));
                     }
                 },
@@ -120,29 +120,32 @@ impl<S: ReadStore> Acceptor<S> {
             self.shared.logs.warn(Warning::Host, address);
             return;
         }
-        let is_unknown = self.shared.tokens.borrow().is_some();
-        let Some(slot) = self.slots.take(host, is_unknown) else {
+        let must_authenticate = self.shared.tokens.borrow().is_some();
+        let Some(slot) = self.slots.take(host, must_authenticate) else {
             self.shared.metrics.refuse(Code::TooManyConnections);
             self.shared.logs.warn(Warning::Full, address);
-            self.refuse(stream, host, is_unknown);
+            self.refuse(stream, host, must_authenticate);
             return;
         };
         self.serve(stream, address, slot);
     }
 
     fn serve(&mut self, stream: TcpStream, address: SocketAddr, slot: Slot) {
-        self.last += 1;
-        tracing::debug!(target: TARGET, connection = self.last, %address, "connected");
+        self.last_id += 1;
+        tracing::debug!(target: TARGET, connection = self.last_id, %address, "connected");
         let shared = self.shared.clone();
         self.connections
-            .spawn(connection::serve(shared, self.last, stream, slot));
+            .spawn(connection::serve(shared, self.last_id, stream, slot));
     }
 
-    /// Tells a connection why it is closed. Waits until it has read that, unless many others are
-    /// being refused. With TLS this takes a handshake, and the others are only closed.
-    fn refuse(&self, mut stream: TcpStream, host: IpAddr, is_unknown: bool) {
+    /// Sends the reason for closing to a connection. Waits until it has read that, unless many
+    /// others are being refused. With TLS this takes a handshake, and the others are only closed.
+    fn refuse(&self, mut stream: TcpStream, host: IpAddr, must_authenticate: bool) {
         let mut line = Vec::new();
-        let refusal = Refusal::new(Code::TooManyConnections, self.slots.full(host, is_unknown));
+        let refusal = Refusal::new(
+            Code::TooManyConnections,
+            self.slots.full_message(host, must_authenticate),
+        );
         Reply::Error(refusal).encode(None, &mut line);
         let permit = self.refusing.clone().try_acquire_owned();
         if let Some(tls) = self.shared.tls.clone() {
@@ -169,7 +172,7 @@ impl<S: ReadStore> Acceptor<S> {
 
     /// Waits after a failed `accept` until it can succeed again: until a connection has ended, or
     /// another process has closed files.
-    async fn recover(&mut self, error: &io::Error) {
+    async fn wait_after_error(&mut self, error: &io::Error) {
         self.shared.logs.warn(Warning::Accept, error);
         let is_of_the_peer = matches!(
             error.kind(),
@@ -178,25 +181,25 @@ impl<S: ReadStore> Acceptor<S> {
         if !is_of_the_peer {
             tokio::select! {
                 Some(_) = self.connections.join_next() => {}
-                () = sleep(PAUSE) => {}
+                () = sleep(RETRY_DELAY) => {}
             }
         }
     }
 
     /// Applies a new configuration. Connections that are open keep the old limits.
-    fn apply(&mut self, new: Config, protection: Protection) {
+    fn apply_config(&mut self, new: Config, security: ServerSecurity) {
         let (config, changes) = self.shared.config.reloaded(new);
         let config = Arc::new(config);
         self.slots.resize(&config, descriptors(self.http.is_some()));
         self.shared
             .unfinished
             .set_limit(config.max_unfinished_bytes);
-        let settings = Input::Settings(Box::new(config.clone().into()));
-        let _ = self.shared.events.send(Event::Input(settings));
-        let Protection { tls, tokens } = protection;
-        self.encrypt(config, tls);
+        let settings = SchedulerInput::Settings(Box::new(config.clone().into()));
+        let _ = self.shared.events.send(ServerEvent::Input(settings));
+        let ServerSecurity { tls, tokens } = security;
+        self.set_tls(config, tls);
         self.tokens.send_replace(tokens);
-        self.progress.answered();
+        self.progress.reload_answered();
         tracing::info!(
             target: TARGET,
             applied = %changes.applied.join(","),
@@ -213,16 +216,16 @@ impl<S: ReadStore> Acceptor<S> {
 
     /// Gives this configuration and these TLS files to connections, and to peers without one, that
     /// come from now on.
-    fn encrypt(&mut self, config: Arc<Config>, tls: Option<Tls>) {
+    fn set_tls(&mut self, config: Arc<Config>, tls: Option<ServerTls>) {
         self.shared
             .metrics
-            .set_tls_expiry(tls.as_ref().and_then(Tls::expiry));
+            .set_tls_expiry(tls.as_ref().and_then(ServerTls::expiry));
         let tls = tls.map(|tls| tls.config);
         if let Some(http) = &self.http {
             http.renew(tls.clone());
         }
         self.shared = Arc::new(self.shared.with_config(config, tls));
-        self.guests.send_replace(self.shared.clone());
+        self.context.send_replace(self.shared.clone());
     }
 }
 

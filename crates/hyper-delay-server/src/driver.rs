@@ -11,12 +11,12 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::outbox::{Outbox, Outboxes, Report, Reports};
+use crate::outbox::{ConnectionOutbox, ConnectionOutboxes, OutboxReport, ReportSender};
 use hyper_delay_engine::{
     clock::{Clock, Now},
-    metrics::InMemory,
-    pulse::Pulses,
-    scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
+    metrics::MemoryGauges,
+    scheduler::{CommitJob, ConsumerId, NextCall, Scheduler, SchedulerEffects, SchedulerInput},
+    thread_progress::ThreadProgress,
 };
 use hyper_delay_protocol::Refusal;
 use hyper_delay_store::{Store, StoreError};
@@ -26,13 +26,13 @@ const BURST: usize = 256;
 
 /// An event for the scheduler's thread.
 #[derive(Debug)]
-pub enum Event {
+pub enum ServerEvent {
     /// An input of the scheduler.
-    Input(Input),
+    Input(SchedulerInput),
     /// A connection has opened; its messages go to this outbox.
-    Connected(ConsumerId, Arc<Outbox>),
+    Connected(ConsumerId, Arc<ConnectionOutbox>),
     /// A peer without a connection sends a request; the reply goes to this outbox.
-    Arrived(ConsumerId, Arc<Outbox>),
+    OneShot(ConsumerId, Arc<ConnectionOutbox>),
     /// A connection or such a peer has ended and takes no more messages.
     Disconnected(ConsumerId),
     /// Asks whether a connection has no route and no delivery in flight.
@@ -42,9 +42,9 @@ pub enum Event {
     /// Asks whether a route has consumers. The error says why that is not known.
     HasConsumers(Arc<str>, oneshot::Sender<Result<bool, Refusal>>),
     /// Asks what the scheduler has in memory, or the schedulers of all shards, in their order.
-    InMemory(oneshot::Sender<Vec<InMemory>>),
-    /// Asks to be told when the replicas of this node contain all that was acknowledged before, of
-    /// the shard of a route, or of all. The error says why that is not known.
+    InMemory(oneshot::Sender<Vec<MemoryGauges>>),
+    /// Asks for an answer when the replicas of this node contain all that was acknowledged before,
+    /// of the shard of a route, or of all. The error says why that is not known.
     Fresh(Option<Arc<str>>, oneshot::Sender<Result<(), Refusal>>),
     /// The content of this revision cannot be read from the replica of this node.
     Damaged(u64, StoreError),
@@ -58,26 +58,26 @@ pub enum Event {
     Abandoned,
 }
 
-/// The way of events to the thread that serves connections: that of the scheduler, or in a cluster
+/// Sends events to the thread that serves connections: that of the scheduler, or in a cluster
 /// that of the forwarder. They arrive in the order in which they were sent.
 #[derive(Clone)]
-pub struct Events {
-    send: Arc<dyn Fn(Event) -> bool + Send + Sync>,
-    reports: Reports,
+pub struct EventSender {
+    send: Arc<dyn Fn(ServerEvent) -> bool + Send + Sync>,
+    reports: ReportSender,
 }
 
 /// The thread that events are sent to has ended.
 #[derive(Debug)]
-pub(crate) struct Ended;
+pub(crate) struct ThreadEnded;
 
-impl Events {
+impl EventSender {
     /// Sends each event as a message on a channel.
-    pub fn new<M: Send + 'static>(channel: Sender<M>, message: fn(Event) -> M) -> Self {
+    pub fn new<M: Send + 'static>(channel: Sender<M>, message: fn(ServerEvent) -> M) -> Self {
         let of_outboxes = channel.clone();
         Self {
             send: Arc::new(move |event| channel.send(message(event)).is_ok()),
-            reports: Reports::new(move |report| {
-                let _ = of_outboxes.send(message(Event::from(report)));
+            reports: ReportSender::new(move |report| {
+                let _ = of_outboxes.send(message(ServerEvent::from(report)));
             }),
         }
     }
@@ -87,48 +87,48 @@ impl Events {
     /// # Errors
     ///
     /// If the thread has ended.
-    pub(crate) fn send(&self, event: Event) -> Result<(), Ended> {
-        (self.send)(event).then_some(()).ok_or(Ended)
+    pub(crate) fn send(&self, event: ServerEvent) -> Result<(), ThreadEnded> {
+        (self.send)(event).then_some(()).ok_or(ThreadEnded)
     }
 
-    /// Returns the same way for what outboxes report.
-    pub(crate) fn reports(&self) -> Reports {
+    /// Returns the sender for the reports of outboxes.
+    pub(crate) fn reports(&self) -> ReportSender {
         self.reports.clone()
     }
 }
 
-impl fmt::Debug for Events {
+impl fmt::Debug for EventSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").finish_non_exhaustive()
+        f.debug_struct("EventSender").finish_non_exhaustive()
     }
 }
 
-impl From<Sender<Event>> for Events {
-    fn from(channel: Sender<Event>) -> Self {
+impl From<Sender<ServerEvent>> for EventSender {
+    fn from(channel: Sender<ServerEvent>) -> Self {
         Self::new(channel, |event| event)
     }
 }
 
-impl From<Report> for Event {
-    fn from(report: Report) -> Self {
+impl From<OutboxReport> for ServerEvent {
+    fn from(report: OutboxReport) -> Self {
         match report {
-            Report::Input(input) => Self::Input(input),
-            Report::Damaged(seq, error) => Self::Damaged(seq, error),
+            OutboxReport::Input(input) => Self::Input(input),
+            OutboxReport::Damaged(seq, error) => Self::Damaged(seq, error),
         }
     }
 }
 
 /// The scheduler with its channels, its clock and the outboxes of its connections.
-pub(crate) struct Driver<S> {
+pub(crate) struct SchedulerDriver<S> {
     pub(crate) scheduler: Scheduler<S>,
-    pub(crate) events: Receiver<Event>,
-    pub(crate) jobs: Sender<Vec<Job>>,
+    pub(crate) events: Receiver<ServerEvent>,
+    pub(crate) jobs: Sender<Vec<CommitJob>>,
     pub(crate) clock: Clock,
-    pub(crate) outboxes: Outboxes,
-    pub(crate) pulses: Arc<Pulses>,
+    pub(crate) outboxes: ConnectionOutboxes,
+    pub(crate) pulses: Arc<ThreadProgress>,
 }
 
-impl<S: Store> Driver<S> {
+impl<S: Store> SchedulerDriver<S> {
     /// Runs until it is drained or abandoned, the disk fails or the committer ends.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
         let result = self.serve();
@@ -140,7 +140,7 @@ impl<S: Store> Driver<S> {
         let mut draining = false;
         loop {
             let next = self.scheduler.tick(self.clock.now());
-            self.carry_out()?;
+            self.apply_effects()?;
             if draining {
                 // A committer that waits for room on the disk gives up at an empty group.
                 let _ = self.jobs.send(Vec::new());
@@ -148,16 +148,16 @@ impl<S: Store> Driver<S> {
             if draining && self.scheduler.is_settled() {
                 return Ok(());
             }
-            self.pulses.scheduler.rests();
+            self.pulses.scheduler.begin_wait();
             let first = match next {
-                Next::Now => self.events.try_recv().ok(),
-                Next::Never => self.events.recv().ok(),
-                Next::At(at) => {
+                NextCall::Now => self.events.try_recv().ok(),
+                NextCall::Never => self.events.recv().ok(),
+                NextCall::At(at) => {
                     let wait = at.since(self.clock.now().monotonic);
                     self.events.recv_timeout(Duration::from_nanos(wait)).ok()
                 }
             };
-            self.pulses.scheduler.works();
+            self.pulses.scheduler.begin_work();
             let Some(first) = first else {
                 continue;
             };
@@ -169,59 +169,62 @@ impl<S: Store> Driver<S> {
                     break;
                 };
                 match event {
-                    Event::Input(input) => {
-                        if let Input::Closed(consumer) = input {
-                            self.hand_in(consumer, now)?;
+                    ServerEvent::Input(input) => {
+                        if let SchedulerInput::Closed(consumer) = input {
+                            self.return_unwritten(consumer, now)?;
                         }
                         self.scheduler.handle(input, now);
                     }
-                    Event::Connected(consumer, outbox) => {
+                    ServerEvent::Connected(consumer, outbox) => {
                         self.outboxes.insert(consumer, outbox);
-                        self.scheduler.handle(Input::Opened(consumer), now);
+                        self.scheduler.handle(SchedulerInput::Opened(consumer), now);
                     }
-                    Event::Arrived(guest, outbox) => {
-                        self.outboxes.insert(guest, outbox);
+                    ServerEvent::OneShot(consumer, outbox) => {
+                        self.outboxes.insert(consumer, outbox);
                     }
-                    Event::Disconnected(consumer) => {
+                    ServerEvent::Disconnected(consumer) => {
                         self.outboxes.remove(consumer);
                     }
-                    Event::IsIdle(consumer, answer) => {
+                    ServerEvent::IsIdle(consumer, answer) => {
                         let _ = answer.send(self.scheduler.is_idle(consumer));
                     }
-                    Event::IsReady(answer) => {
+                    ServerEvent::IsReady(answer) => {
                         let _ = answer.send(Ok(()));
                     }
-                    Event::HasConsumers(route, answer) => {
+                    ServerEvent::HasConsumers(route, answer) => {
                         let _ = answer.send(Ok(self.scheduler.has_consumers(&route)));
                     }
-                    Event::InMemory(answer) => {
+                    ServerEvent::InMemory(answer) => {
                         let _ = answer.send(vec![self.scheduler.in_memory(self.clock.now())]);
                     }
-                    Event::Drain => draining = true,
-                    Event::Damaged(..) => debug_assert!(false, "a single node has no replicas"),
-                    Event::Fresh(..) => {
+                    ServerEvent::Drain => draining = true,
+                    ServerEvent::Damaged(..) => {
+                        debug_assert!(false, "a single node has no replicas");
+                    }
+                    ServerEvent::Fresh(..) => {
                         debug_assert!(false, "this is for a node of a cluster");
                     }
-                    Event::CommitterEnded | Event::Abandoned => return Ok(()),
-                    Event::Failed(error) => return Err(error),
+                    ServerEvent::CommitterEnded | ServerEvent::Abandoned => return Ok(()),
+                    ServerEvent::Failed(error) => return Err(error),
                 }
             }
         }
     }
 
-    /// A connection is closed: what its writer has not written comes back before.
-    fn hand_in(&mut self, consumer: ConsumerId, now: Now) -> Result<(), StoreError> {
-        // What the scheduler has sent meanwhile is on its way to the outbox, too.
-        self.scheduler.handle(Input::Closing(consumer), now);
-        self.carry_out()?;
+    /// Returns the unwritten deliveries of a closed connection to the scheduler.
+    fn return_unwritten(&mut self, consumer: ConsumerId, now: Now) -> Result<(), StoreError> {
+        // Messages that the scheduler has sent meanwhile go to the outbox first.
+        self.scheduler
+            .handle(SchedulerInput::Closing(consumer), now);
+        self.apply_effects()?;
         for unwritten in self.outboxes.take_unwritten(consumer) {
             self.scheduler.handle(unwritten, now);
         }
         Ok(())
     }
 
-    fn carry_out(&mut self) -> Result<(), StoreError> {
-        let Effects {
+    fn apply_effects(&mut self) -> Result<(), StoreError> {
+        let SchedulerEffects {
             jobs,
             messages,
             failed,

@@ -42,7 +42,7 @@ pub enum ServeError {
     /// The process may open too few files for the store and a few connections.
     #[error(
         "the limit of open files is {limit}: raise it to {} or more (ulimit -n)",
-        descriptors::LEAST
+        descriptors::MIN_LIMIT
     )]
     TooFewFiles {
         /// The limit.

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::driver::{Event, Events};
+use crate::driver::{EventSender, ServerEvent};
 use hyper_delay_protocol::Refusal;
 
 /// Waits until the store may be read.
 ///
-/// A single node writes to the store before it acknowledges. The replicas of a cluster's node follow
-/// the leaders of the shards, so it asks them first how far they are.
+/// A single node writes to the store before it acknowledges. The replicas of a cluster's node
+/// follow the leaders of the shards, so it asks them first how far they are.
 #[derive(Debug, Clone, Default)]
 pub struct Freshness {
     /// Leads to the forwarder. `None`: the store is always fresh.
-    forwarder: Option<Events>,
+    forwarder: Option<EventSender>,
 }
 
 impl Freshness {
     /// That of replicas, which the thread behind `events` knows.
     #[must_use]
-    pub const fn of_replicas(events: Events) -> Self {
+    pub const fn of_replicas(events: EventSender) -> Self {
         Self {
             forwarder: Some(events),
         }
@@ -36,9 +36,9 @@ impl Freshness {
     /// If that is not known in time.
     pub(crate) async fn wait(&self, route: Option<Arc<str>>) -> Result<(), Refusal> {
         if let Some(events) = &self.forwarder {
-            let (tell, told) = tokio::sync::oneshot::channel();
-            let is_asked = events.send(Event::Fresh(route, tell)).is_ok();
-            let answer = if is_asked { told.await.ok() } else { None };
+            let (sender, received) = tokio::sync::oneshot::channel();
+            let is_sent = events.send(ServerEvent::Fresh(route, sender)).is_ok();
+            let answer = if is_sent { received.await.ok() } else { None };
             let is_ending = || {
                 let message = "the server is ending: ask another node";
                 Err(Refusal::new(

@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod connection;
+mod connection_limiter;
 pub mod driver;
 pub mod freshness;
 pub mod http;
@@ -12,12 +13,11 @@ pub mod log_limit;
 pub mod outbox;
 pub mod progress;
 pub mod reload;
-mod shares;
 pub mod tls;
 
 mod accept;
 mod error;
-pub mod front;
+pub mod frontend;
 mod options;
 mod shutdown;
 mod threads;
@@ -33,28 +33,28 @@ pub use error::ServeError;
 pub use options::ServeOptions;
 
 use crate::{
-    driver::{Driver, Event, Events},
+    driver::{EventSender, SchedulerDriver, ServerEvent},
     freshness::Freshness,
     http::Http,
-    outbox::Outboxes,
-    progress::Progress,
+    outbox::ConnectionOutboxes,
+    progress::ServerProgress,
 };
-use front::{Engine, Front, Threads};
+use frontend::{Backend, Frontend, ServerThreads};
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     committer::committer,
     ledger::{Ledger, mend_after_loss},
-    metrics::{self, InMemory, Limits},
-    scheduler::{Running as Job, Scheduler, Settings, Standing},
+    metrics::{self, GaugeLimits, MemoryGauges},
+    scheduler::{OperatorState, RunningBulkJob, Scheduler, SchedulerSettings},
     sizes::Sizes,
 };
 use hyper_delay_fjall::{
     Embedded, OpenOptions,
-    data_directory::warn_if_open,
+    data_directory::warn_if_world_accessible,
     descriptors::{self, Descriptors},
 };
 use hyper_delay_store::Store;
-use threads::Running;
+use threads::ThreadHandle;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::server";
@@ -77,7 +77,7 @@ pub fn start_http(
     http: Option<TcpListener>,
 ) -> Result<Option<Http>, ServeError> {
     let limit = Descriptors::of_process().limit();
-    if limit < descriptors::LEAST {
+    if limit < descriptors::MIN_LIMIT {
         return Err(ServeError::TooFewFiles { limit });
     }
     let address = listener.local_addr().map_err(ServeError::Listener)?;
@@ -88,7 +88,7 @@ pub fn start_http(
 }
 
 /// Serves connections of `listener` from the store in `data_dir`, as `hyper_delay::run_reloadable`
-/// does without a cluster, and notes in `progress` what the server has reached.
+/// does without a cluster, and updates `progress`.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub async fn run(
     listener: TcpListener,
     configs: watch::Receiver<Config>,
     options: ServeOptions,
-    progress: Arc<Progress>,
+    progress: Arc<ServerProgress>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let http = start_http(&listener, &configs, options.http)?;
@@ -107,9 +107,9 @@ pub async fn run(
         ..OpenOptions::default()
     };
     // A thread of its own: the end of a runtime waits for its blocking threads.
-    let mut opener = Running::start("opener", move || {
+    let mut opener = ThreadHandle::start("opener", move || {
         let store = Embedded::open_with(&directory, opening)?;
-        warn_if_open(&directory);
+        warn_if_world_accessible(&directory);
         mend_after_loss(&store, SIZES)?;
         Ok(store)
     })?;
@@ -123,84 +123,84 @@ pub async fn run(
         }
     };
     let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
-    let front = Front::prepare(listener, configs, http, progress).await?;
-    serve(front, Arc::new(store), shutdown).await
+    let frontend = Frontend::prepare(listener, configs, http, progress).await?;
+    serve(frontend, Arc::new(store), shutdown).await
 }
 
 async fn serve<S: Store>(
-    front: Front,
+    frontend: Frontend,
     store: Arc<S>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let (config, clock) = (&front.config, front.clock);
+    let (config, clock) = (&frontend.config, frontend.clock);
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe, SIZES)?;
     let (events, inbox) = mpsc::channel();
-    let events = Events::from(events);
+    let events = EventSender::from(events);
     // The thread that writes keeps the channel open, so the scheduler must be told to end.
     let _guard = AbandonGuard(events.clone());
     let (jobs, queue) = mpsc::channel();
 
     let scheduler = Scheduler::new(
         store.clone(),
-        Settings::from(config.clone()).with_sizes(SIZES),
+        SchedulerSettings::from(config.clone()).with_sizes(SIZES),
         ledger.low_water(),
         clock.now(),
     )
-    .with_standing(Standing {
+    .with_operator_state(OperatorState {
         paused: ledger.paused().cloned().collect(),
         jobs: ledger
             .running_jobs()
-            .map(|(id, job)| Job::stored(id, job))
+            .map(|(id, job)| RunningBulkJob::from_stored(id, job))
             .collect(),
     });
     let metrics = scheduler.metrics();
     metrics.forecast.begin(ledger.low_water());
-    let driver = Driver {
+    let driver = SchedulerDriver {
         scheduler,
         events: inbox,
         jobs,
         clock,
-        outboxes: Outboxes::default(),
-        pulses: front.progress.pulses.clone(),
+        outboxes: ConnectionOutboxes::default(),
+        pulses: frontend.progress.pulses.clone(),
     };
     let (applier, writer) = committer(store.clone(), ledger, config.sync, queue, clock);
     let applier = applier
         .with_metrics(metrics.clone())
-        .watched(front.progress.pulses.clone());
+        .with_progress(frontend.progress.pulses.clone());
     let writer = writer
         .with_metrics(metrics.clone())
-        .watched(front.progress.pulses.clone());
-    let threads = Single {
+        .with_progress(frontend.progress.pulses.clone());
+    let threads = SingleNodeThreads {
         writer: threads::writer(writer, store.clone(), events.clone())?,
-        applier: Running::start("applier", move || {
+        applier: ThreadHandle::start("applier", move || {
             applier.run();
             Ok(())
         })?,
         scheduler: threads::scheduler(driver, store.clone())?,
     };
     let read = store.clone();
-    let engine = Engine {
+    let backend = Backend {
         store,
-        gauges: Arc::new(move |memory: &[InMemory], limits: &Limits| {
+        gauges: Arc::new(move |memory: &[MemoryGauges], limits: &GaugeLimits| {
             let of_scheduler = memory.first().expect("there is one scheduler");
-            metrics::read(&read, of_scheduler, limits)
+            metrics::read_gauges(&read, of_scheduler, limits)
         }),
         metrics,
         freshness: Freshness::default(),
     };
-    front.serve(events, engine, threads, shutdown).await
+    frontend.serve(events, backend, threads, shutdown).await
 }
 
 /// The threads of a single node.
-struct Single {
-    writer: Running,
-    applier: Running,
+struct SingleNodeThreads {
+    writer: ThreadHandle,
+    applier: ThreadHandle,
     /// Ends by itself if another thread panics or the disk fails.
-    scheduler: Running,
+    scheduler: ThreadHandle,
 }
 
-impl Threads for Single {
+impl ServerThreads for SingleNodeThreads {
     const ENDED: &'static str = "everything acknowledged is on disk";
 
     async fn ended(&mut self) -> Result<(), ServeError> {
@@ -220,11 +220,11 @@ impl Threads for Single {
 /// Ends the threads of a server whose future is dropped or fails. After an orderly end nothing
 /// receives the event.
 #[derive(Debug)]
-pub struct AbandonGuard(pub Events);
+pub struct AbandonGuard(pub EventSender);
 
 impl Drop for AbandonGuard {
     fn drop(&mut self) {
-        let _ = self.0.send(Event::Abandoned);
+        let _ = self.0.send(ServerEvent::Abandoned);
     }
 }
 

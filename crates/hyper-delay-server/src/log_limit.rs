@@ -77,7 +77,7 @@ impl Warning {
 pub struct LogLimit {
     /// The name of the listener, unless it is the main one.
     listener: Option<&'static str>,
-    kinds: [Mutex<Kind>; Warning::ALL.len()],
+    states: [Mutex<WarningState>; Warning::ALL.len()],
 }
 
 impl LogLimit {
@@ -91,7 +91,7 @@ impl LogLimit {
 
     /// Logs a warning, or counts it if a line of its kind was logged less than a second ago.
     pub(crate) fn warn(&self, warning: Warning, cause: impl Display) {
-        if let Some(left_out) = self.kind(warning, |kind| kind.admit(Instant::now())) {
+        if let Some(left_out) = self.with_state(warning, |state| state.admit(Instant::now())) {
             let listener = self.listener;
             match warning.is_error() {
                 true => tracing::error!(
@@ -117,7 +117,7 @@ impl LogLimit {
     /// Logs the counts of kinds that have had no line for a second.
     pub(crate) fn flush(&self) {
         for warning in Warning::ALL {
-            if let Some(left_out) = self.kind(warning, |kind| kind.flush(Instant::now())) {
+            if let Some(left_out) = self.with_state(warning, |state| state.flush(Instant::now())) {
                 let listener = self.listener;
                 match warning.is_error() {
                     true => tracing::error!(
@@ -139,22 +139,22 @@ impl LogLimit {
         }
     }
 
-    fn kind<T>(&self, warning: Warning, work: impl FnOnce(&mut Kind) -> T) -> T {
-        let kind = &self.kinds[warning as usize];
-        work(&mut kind.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_state<T>(&self, warning: Warning, work: impl FnOnce(&mut WarningState) -> T) -> T {
+        let state = &self.states[warning as usize];
+        work(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 #[derive(Debug, Default)]
-struct Kind {
+struct WarningState {
     logged: Option<Instant>,
     left_out: u64,
 }
 
-impl Kind {
+impl WarningState {
     /// Returns how many were left out before this one, if this one is to be logged.
     fn admit(&mut self, now: Instant) -> Option<u64> {
-        if self.waits(now) {
+        if self.is_limited(now) {
             self.left_out += 1;
             return None;
         }
@@ -163,14 +163,14 @@ impl Kind {
     }
 
     fn flush(&mut self, now: Instant) -> Option<u64> {
-        if self.left_out == 0 || self.waits(now) {
+        if self.left_out == 0 || self.is_limited(now) {
             return None;
         }
         self.logged = Some(now);
         Some(std::mem::take(&mut self.left_out))
     }
 
-    fn waits(&self, now: Instant) -> bool {
+    fn is_limited(&self, now: Instant) -> bool {
         self.logged
             .is_some_and(|at| now.duration_since(at) < PERIOD)
     }
@@ -184,27 +184,27 @@ mod tests {
     fn one_line_per_second_counts_those_left_out() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
-        let mut kind = Kind::default();
-        assert_eq!(kind.admit(at(0)), Some(0));
+        let mut state = WarningState::default();
+        assert_eq!(state.admit(at(0)), Some(0));
         for millis in [1, 500, 999] {
-            assert_eq!(kind.admit(at(millis)), None);
+            assert_eq!(state.admit(at(millis)), None);
         }
-        assert_eq!(kind.admit(at(1000)), Some(3));
-        assert_eq!(kind.admit(at(2000)), Some(0));
+        assert_eq!(state.admit(at(1000)), Some(3));
+        assert_eq!(state.admit(at(2000)), Some(0));
     }
 
     #[test]
     fn a_flush_logs_what_no_later_line_would() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
-        let mut kind = Kind::default();
-        assert_eq!(kind.flush(at(0)), None);
-        kind.admit(at(0));
-        assert_eq!(kind.flush(at(5000)), None, "nothing was left out");
-        kind.admit(at(5001));
-        kind.admit(at(5002));
-        assert_eq!(kind.flush(at(5003)), None, "too early");
-        assert_eq!(kind.flush(at(6001)), Some(1));
-        assert_eq!(kind.flush(at(9000)), None);
+        let mut state = WarningState::default();
+        assert_eq!(state.flush(at(0)), None);
+        state.admit(at(0));
+        assert_eq!(state.flush(at(5000)), None, "nothing was left out");
+        state.admit(at(5001));
+        state.admit(at(5002));
+        assert_eq!(state.flush(at(5003)), None, "too early");
+        assert_eq!(state.flush(at(6001)), Some(1));
+        assert_eq!(state.flush(at(9000)), None);
     }
 }

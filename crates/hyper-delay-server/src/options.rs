@@ -1,6 +1,6 @@
 use tokio::net::TcpListener;
 
-/// What a server has and may do, beyond the configuration. Default: nothing.
+/// Options of a server that are not in the configuration. Default: none.
 #[derive(Debug, Default)]
 pub struct ServeOptions {
     #[doc(hidden)]

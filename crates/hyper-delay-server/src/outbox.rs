@@ -1,6 +1,6 @@
 //! The messages to connections, on their way from the thread that makes them to the writers.
 
-mod all;
+mod outboxes;
 
 use std::{
     collections::VecDeque,
@@ -14,62 +14,62 @@ use std::{
 use race_wheel::Tick;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-pub use all::Outboxes;
+pub use outboxes::ConnectionOutboxes;
 
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{ConsumerId, CopyOf, Input, Message},
+    scheduler::{ConsumerId, ConsumerMessage, CopyId, SchedulerInput},
 };
 use hyper_delay_store::StoreError;
 
-/// What an outbox reports to the thread that fills it.
+/// A report of an outbox to the thread that fills it.
 #[derive(Debug)]
-pub(crate) enum Report {
-    /// What has become of a copy.
-    Input(Input),
+pub(crate) enum OutboxReport {
+    /// The outcome of a copy.
+    Input(SchedulerInput),
     /// The content of this revision cannot be read from the replica of this node.
     Damaged(u64, StoreError),
 }
 
-/// The way of reports to the thread that fills the outboxes.
+/// Sends reports to the thread that fills the outboxes.
 #[derive(Clone)]
-pub(crate) struct Reports(Arc<dyn Fn(Report) + Send + Sync>);
+pub(crate) struct ReportSender(Arc<dyn Fn(OutboxReport) + Send + Sync>);
 
-impl Reports {
-    pub(crate) fn new(send: impl Fn(Report) + Send + Sync + 'static) -> Self {
+impl ReportSender {
+    pub(crate) fn new(send: impl Fn(OutboxReport) + Send + Sync + 'static) -> Self {
         Self(Arc::new(send))
     }
 
-    fn send(&self, report: Report) {
+    fn send(&self, report: OutboxReport) {
         (self.0)(report);
     }
 }
 
-impl fmt::Debug for Reports {
+impl fmt::Debug for ReportSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reports").finish_non_exhaustive()
+        f.debug_struct("ReportSender").finish_non_exhaustive()
     }
 }
 
-/// The messages to one connection, and the room for its requests under way.
+/// The messages to one connection, and the room for its requests in flight.
 ///
 /// Replies are limited by the room that their requests have taken, deliveries by the credit while
 /// their rounds last. A delivery whose time to answer is nearly over is dropped, and returns its
 /// credit: by its writer, also while that waits for the socket, and by a queue that grows.
 #[derive(Debug)]
-pub struct Outbox {
+pub struct ConnectionOutbox {
     /// The connection whose messages these are.
     id: ConsumerId,
-    reports: Reports,
-    queue: Mutex<Queue>,
-    /// What the writer has taken from the queue, and has not encoded. The writer holds it while it
-    /// encodes; who fills the queue never waits for it.
-    batch: Mutex<VecDeque<Message>>,
+    reports: ReportSender,
+    queue: Mutex<MessageQueue>,
+    /// Messages that the writer has taken and not encoded. The writer holds the lock while it
+    /// encodes; the thread that fills the queue never waits for it.
+    batch: Mutex<VecDeque<ConsumerMessage>>,
     /// Deliveries that were encoded, or were about to be, and of which nothing was written.
-    unwritten: Mutex<Vec<(CopyOf, u32)>>,
+    unwritten: Mutex<Vec<(CopyId, u32)>>,
     wake: Notify,
     room: Semaphore,
-    /// The room when no request is under way.
+    /// The room when no request is in flight.
     capacity: u32,
     clock: Clock,
     /// One permit: the right to write deliveries. The writer holds it while it writes some; the end
@@ -80,21 +80,26 @@ pub struct Outbox {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    messages: VecDeque<Message>,
+struct MessageQueue {
+    messages: VecDeque<ConsumerMessage>,
     /// The number of messages left by the last drop of late deliveries.
-    kept: usize,
+    after_last_drop: usize,
     closed: bool,
 }
 
 /// The number of queued messages from which on late deliveries are dropped.
-const LONG: usize = 1024;
+const LONG_QUEUE: usize = 1024;
 
 /// The bytes of a line that take as much room as a request without them.
-const PAGE: usize = 4096;
+const WEIGHT_UNIT_BYTES: usize = 4096;
 
-impl Outbox {
-    pub(crate) fn new(id: ConsumerId, reports: Reports, capacity: usize, clock: Clock) -> Self {
+impl ConnectionOutbox {
+    pub(crate) fn new(
+        id: ConsumerId,
+        reports: ReportSender,
+        capacity: usize,
+        clock: Clock,
+    ) -> Self {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         Self {
             id,
@@ -132,12 +137,12 @@ impl Outbox {
 
     /// Returns the room that a request takes, by the length of its line.
     pub(crate) fn weight(&self, line: usize) -> u32 {
-        let pages = u32::try_from(line / PAGE).unwrap_or(u32::MAX);
+        let pages = u32::try_from(line / WEIGHT_UNIT_BYTES).unwrap_or(u32::MAX);
         pages.saturating_add(1).min(self.capacity)
     }
 
     /// Takes room for a request, if there is enough. Returns whether it did.
-    pub(crate) fn try_take(&self, weight: u32) -> bool {
+    pub(crate) fn try_reserve(&self, weight: u32) -> bool {
         self.room
             .try_acquire_many(weight)
             .map(SemaphorePermit::forget)
@@ -145,18 +150,18 @@ impl Outbox {
     }
 
     /// Waits for room for a request, and takes it.
-    pub(crate) async fn take(&self, weight: u32) {
+    pub(crate) async fn reserve(&self, weight: u32) {
         if let Ok(permit) = self.room.acquire_many(weight).await {
             permit.forget();
         }
     }
 
     /// Waits until all requests are answered and the replies are written.
-    pub(crate) async fn answered(&self) {
-        self.take(self.capacity).await;
+    pub(crate) async fn all_answered(&self) {
+        self.reserve(self.capacity).await;
     }
 
-    /// Returns whether no request is under way.
+    /// Returns whether no request is in flight.
     pub(crate) fn is_answered(&self) -> bool {
         self.room.available_permits() == self.capacity as usize
     }
@@ -167,18 +172,18 @@ impl Outbox {
     }
 
     /// Gives room back.
-    pub(crate) fn give(&self, weight: u32) {
+    pub(crate) fn release(&self, weight: u32) {
         self.room.add_permits(weight as usize);
     }
 
     /// Adds a message. Returns whether it is the first: then the caller wakes the writer once all
     /// are added.
-    pub fn push(&self, message: Message) -> bool {
-        let mut queue = self.queue();
+    pub fn push(&self, message: ConsumerMessage) -> bool {
+        let mut queue = self.lock_queue();
         // A long queue is searched each time it has doubled, so that a message costs little.
-        if queue.messages.len() >= LONG.max(2 * queue.kept) {
+        if queue.messages.len() >= LONG_QUEUE.max(2 * queue.after_last_drop) {
             self.drop_late(&mut queue.messages, self.now());
-            queue.kept = queue.messages.len();
+            queue.after_last_drop = queue.messages.len();
         }
         queue.messages.push_back(message);
         queue.messages.len() == 1
@@ -189,20 +194,21 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Closes the queue. [`next`](Self::next) takes the messages that are left, then returns false.
+    /// Closes the queue. [`next_batch`](Self::next_batch) takes the messages that are left, then
+    /// returns false.
     pub(crate) fn close(&self) {
-        self.queue().closed = true;
+        self.lock_queue().closed = true;
         self.wake();
     }
 
-    /// Waits for messages and takes all of them into the [batch](Self::batch). Returns false once the
-    /// queue is closed and empty.
-    pub(crate) async fn next(&self) -> bool {
+    /// Waits for messages and takes all of them into the [batch](Self::batch). Returns false once
+    /// the queue is closed and empty.
+    pub(crate) async fn next_batch(&self) -> bool {
         loop {
             {
-                let mut queue = self.queue();
+                let mut queue = self.lock_queue();
                 if !queue.messages.is_empty() {
-                    queue.kept = 0;
+                    queue.after_last_drop = 0;
                     let mut batch = self.batch();
                     debug_assert!(batch.is_empty(), "it is encoded before");
                     mem::swap(&mut *batch, &mut queue.messages);
@@ -217,28 +223,28 @@ impl Outbox {
     }
 
     /// Waits for messages and returns all of them; `None` once the queue is closed and empty.
-    pub(crate) async fn all(&self) -> Option<Vec<Message>> {
-        let has_some = self.next().await;
+    pub(crate) async fn take_all(&self) -> Option<Vec<ConsumerMessage>> {
+        let has_some = self.next_batch().await;
         has_some.then(|| mem::take(&mut *self.batch()).into())
     }
 
-    /// Returns what the writer has taken and not encoded.
-    pub(crate) fn batch(&self) -> MutexGuard<'_, VecDeque<Message>> {
+    /// Returns the messages that the writer has taken and not encoded.
+    pub(crate) fn batch(&self) -> MutexGuard<'_, VecDeque<ConsumerMessage>> {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Nothing was written of a delivery that the writer has taken, and nothing will be.
-    pub(crate) fn not_written(&self, copy: CopyOf, attempt: u32) {
-        self.unwritten_ones().push((copy, attempt));
+    pub(crate) fn add_unwritten(&self, copy: CopyId, attempt: u32) {
+        self.lock_unwritten().push((copy, attempt));
     }
 
-    /// Removes all deliveries of which nothing was written. Returns what to report. The connection has
-    /// [stopped](Self::stop_deliveries).
-    pub(crate) fn take_unwritten(&self) -> Vec<Input> {
+    /// Removes all deliveries of which nothing was written. Returns their reports. The connection
+    /// has [stopped](Self::stop_deliveries).
+    pub(crate) fn take_unwritten(&self) -> Vec<SchedulerInput> {
         let mut taken = Vec::new();
-        let mut take = |messages: &mut VecDeque<Message>| {
+        let mut take = |messages: &mut VecDeque<ConsumerMessage>| {
             messages.retain(|message| match message {
-                Message::Deliver {
+                ConsumerMessage::Deliver {
                     seq, id, attempt, ..
                 } => {
                     taken.push((self.copy_of(*seq, id.clone()), *attempt));
@@ -248,35 +254,35 @@ impl Outbox {
             });
         };
         take(&mut self.batch());
-        take(&mut self.queue().messages);
+        take(&mut self.lock_queue().messages);
         // Last: the writer holds the batch while it adds some.
-        taken.append(&mut self.unwritten_ones());
+        taken.append(&mut self.lock_unwritten());
         let unwritten = taken.into_iter();
         unwritten
-            .map(|(copy, attempt)| Input::Unwritten { copy, attempt })
+            .map(|(copy, attempt)| SchedulerInput::Unwritten { copy, attempt })
             .collect()
     }
 
     /// Drops the deliveries whose time to be written has passed: the writer cannot write them now.
-    /// Returns when that of the next one passes.
+    /// Returns the next such time.
     pub(crate) fn drop_late_now(&self, now: Tick) -> Option<Tick> {
         let of_batch = self.drop_late(&mut self.batch(), now);
-        let of_queue = self.drop_late(&mut self.queue().messages, now);
+        let of_queue = self.drop_late(&mut self.lock_queue().messages, now);
         of_batch.into_iter().chain(of_queue).min()
     }
 
-    /// Removes the deliveries of leaderships that have ended for good. Returns what to report.
-    pub fn take_void(&self) -> Vec<Input> {
+    /// Removes the deliveries of leaderships that have ended for good. Returns their reports.
+    pub fn take_void(&self) -> Vec<SchedulerInput> {
         let mut void = Vec::new();
-        self.queue().messages.retain(|message| match message {
-            Message::Deliver {
+        self.lock_queue().messages.retain(|message| match message {
+            ConsumerMessage::Deliver {
                 seq,
                 id,
                 attempt,
                 authority: Some(authority),
                 ..
             } if authority.is_revoked() => {
-                void.push(Input::Void {
+                void.push(SchedulerInput::Voided {
                     copy: self.copy_of(*seq, id.clone()),
                     attempt: *attempt,
                     authority: Some(authority.clone()),
@@ -289,18 +295,18 @@ impl Outbox {
     }
 
     /// The content of a revision cannot be read from the replica of this node.
-    pub(crate) fn damaged(&self, seq: u64, error: StoreError) {
-        self.reports.send(Report::Damaged(seq, error));
+    pub(crate) fn report_damage(&self, seq: u64, error: StoreError) {
+        self.reports.send(OutboxReport::Damaged(seq, error));
     }
 
-    /// Tells the scheduler what has become of a copy.
-    pub(crate) fn report(&self, input: Input) {
-        self.reports.send(Report::Input(input));
+    /// Reports the outcome of a copy to the scheduler.
+    pub(crate) fn report(&self, input: SchedulerInput) {
+        self.reports.send(OutboxReport::Input(input));
     }
 
-    /// Returns which copy of a task this connection has.
-    pub(crate) const fn copy_of(&self, seq: u64, id: Arc<str>) -> CopyOf {
-        CopyOf {
+    /// Returns the id of the copy of a task on this connection.
+    pub(crate) const fn copy_of(&self, seq: u64, id: Arc<str>) -> CopyId {
+        CopyId {
             consumer: self.id,
             seq,
             id,
@@ -309,10 +315,10 @@ impl Outbox {
 
     /// Drops the deliveries whose time to be written has passed. Returns when that of the next one
     /// passes.
-    fn drop_late(&self, messages: &mut VecDeque<Message>, now: Tick) -> Option<Tick> {
+    fn drop_late(&self, messages: &mut VecDeque<ConsumerMessage>, now: Tick) -> Option<Tick> {
         let mut next: Option<Tick> = None;
         messages.retain(|message| match message {
-            Message::Deliver {
+            ConsumerMessage::Deliver {
                 seq,
                 id,
                 attempt,
@@ -322,7 +328,7 @@ impl Outbox {
             } => {
                 let is_late = *write_by <= now;
                 if is_late {
-                    self.too_late(self.copy_of(*seq, id.clone()), *attempt, *until);
+                    self.report_too_late(self.copy_of(*seq, id.clone()), *attempt, *until);
                 } else {
                     next = Some(next.map_or(*write_by, |next| next.min(*write_by)));
                 }
@@ -334,19 +340,19 @@ impl Outbox {
     }
 
     /// Tells the scheduler that a copy is not written, because its time to answer is nearly over.
-    pub(crate) fn too_late(&self, copy: CopyOf, attempt: u32, until: Tick) {
-        self.report(Input::SentTooLate {
+    pub(crate) fn report_too_late(&self, copy: CopyId, attempt: u32, until: Tick) {
+        self.report(SchedulerInput::SentTooLate {
             copy,
             attempt,
             until,
         });
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn lock_queue(&self) -> MutexGuard<'_, MessageQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn unwritten_ones(&self) -> MutexGuard<'_, Vec<(CopyOf, u32)>> {
+    fn lock_unwritten(&self) -> MutexGuard<'_, Vec<(CopyId, u32)>> {
         let unwritten = self.unwritten.lock();
         unwritten.unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,35 +1,35 @@
-//! What a server has reached.
+//! The progress of a server: whether it listens, and how many reloads it has answered.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use hyper_delay_engine::pulse::Pulses;
+use hyper_delay_engine::thread_progress::ThreadProgress;
 
-/// What a server has reached, and the pulses of its threads.
+/// The progress of a server, and the pulses of its threads.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct ServerProgress {
     /// The pulses of the threads.
-    pub pulses: Arc<Pulses>,
+    pub pulses: Arc<ThreadProgress>,
     is_listening: watch::Sender<bool>,
     /// The number of configurations that were applied or refused.
-    answered: watch::Sender<u64>,
+    answered_reloads: watch::Sender<u64>,
 }
 
-impl Progress {
+impl ServerProgress {
     /// Notes that the store is open and the server accepts connections.
-    pub(crate) fn listens(&self) {
+    pub(crate) fn set_listening(&self) {
         self.is_listening.send_replace(true);
     }
 
     /// Notes that a new configuration is in force, or was refused.
-    pub(crate) fn answered(&self) {
-        self.answered.send_modify(|count| *count += 1);
+    pub(crate) fn reload_answered(&self) {
+        self.answered_reloads.send_modify(|count| *count += 1);
     }
 }
 
-/// What the command line asks: an embedding program does not need it.
-impl Progress {
+/// Queries of the command line. An embedding program does not need them.
+impl ServerProgress {
     /// Resolves when the server listens.
     pub async fn listening(&self) {
         let mut listening = self.is_listening.subscribe();
@@ -46,7 +46,7 @@ impl Progress {
     /// Returns a receiver of the number of configurations that were applied or refused.
     #[must_use]
     pub fn reloads(&self) -> watch::Receiver<u64> {
-        self.answered.subscribe()
+        self.answered_reloads.subscribe()
     }
 }
 
@@ -56,9 +56,9 @@ mod tests {
 
     #[tokio::test]
     async fn listening_resolves_once_the_server_listens() {
-        let progress = Progress::default();
+        let progress = ServerProgress::default();
         assert!(!progress.is_listening());
-        progress.listens();
+        progress.set_listening();
         progress.listening().await;
         assert!(progress.is_listening());
     }

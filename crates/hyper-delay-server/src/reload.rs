@@ -14,8 +14,8 @@ use tokio::{
 
 use crate::{
     ServeError,
-    progress::Progress,
-    tls::{self, Tls, TlsError, TlsStamp},
+    progress::ServerProgress,
+    tls::{self, ServerTls, TlsError, TlsStamp},
 };
 use hyper_delay_config::{Config, TlsFiles};
 use hyper_delay_protocol::access::{TokenFileError, TokenStamp, Tokens, foreign_owner};
@@ -23,25 +23,25 @@ use hyper_delay_protocol::access::{TokenFileError, TokenStamp, Tokens, foreign_o
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::reload";
 
-/// The time between two looks at the files.
+/// The time between two checks of the files.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// A change that is valid as a whole.
 #[derive(Debug)]
-pub(crate) enum Update {
+pub(crate) enum ServerUpdate {
     /// A new configuration, with its files.
-    Config(Box<Config>, Protection),
+    Config(Box<Config>, ServerSecurity),
     /// New contents of the same TLS files.
-    Tls(Tls),
+    Tls(ServerTls),
     /// New contents of the same file of tokens.
     Tokens(Tokens),
 }
 
-/// What the files say.
+/// The contents of the files: TLS and tokens.
 #[derive(Debug, Clone, Default)]
-pub struct Protection {
-    /// What TLS needs for new connections; `None`: they are plain.
-    pub(crate) tls: Option<Tls>,
+pub struct ServerSecurity {
+    /// The TLS of new connections; `None`: they are plain.
+    pub(crate) tls: Option<ServerTls>,
     /// The rights of clients; `None`: every client may do everything.
     pub(crate) tokens: Option<Tokens>,
 }
@@ -51,16 +51,16 @@ pub struct Protection {
 /// # Errors
 ///
 /// If it may not, or a file cannot be used.
-pub fn load(config: &Config, address: SocketAddr) -> Result<Protection, ServeError> {
+pub fn load(config: &Config, address: SocketAddr) -> Result<ServerSecurity, ServeError> {
     config.exposure(address)?;
-    Files::of(config).read().protection()
+    SecurityFilePaths::of(config).read().into_security()
 }
 
-impl Protection {
-    /// Returns why clients refuse the certificate, or soon will.
+impl ServerSecurity {
+    /// Returns the problem of the certificate, if clients refuse it or soon will.
     #[must_use]
-    pub fn trouble(&self) -> Option<impl std::fmt::Display> {
-        self.tls.as_ref()?.validity?.trouble()
+    pub fn certificate_problem(&self) -> Option<impl std::fmt::Display> {
+        self.tls.as_ref()?.validity?.problem()
     }
 }
 
@@ -70,30 +70,30 @@ pub(crate) struct Reloader {
     /// The address of the listener, which does not change.
     address: SocketAddr,
     /// The files in force.
-    files: Files,
-    /// What was read last, valid or not: an invalid content is reported once.
-    seen: Seen,
-    updates: mpsc::Sender<Update>,
-    progress: Arc<Progress>,
+    files: SecurityFilePaths,
+    /// The stamps of the last read, valid or not: an invalid content is reported once.
+    stamps: FileStamps,
+    updates: mpsc::Sender<ServerUpdate>,
+    progress: Arc<ServerProgress>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Files {
+struct SecurityFilePaths {
     tls: Option<TlsFiles>,
     tokens: Option<PathBuf>,
 }
 
 /// The contents that were read last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Seen {
+struct FileStamps {
     tls: Option<TlsStamp>,
     tokens: Option<TokenStamp>,
 }
 
-struct Contents {
-    tls: Result<Option<Tls>, TlsError>,
+struct SecurityFileContents {
+    tls: Result<Option<ServerTls>, TlsError>,
     tokens: Result<Option<Tokens>, TokenFileError>,
-    seen: Seen,
+    stamps: FileStamps,
 }
 
 impl Reloader {
@@ -105,88 +105,92 @@ impl Reloader {
     pub(crate) async fn start(
         mut configs: watch::Receiver<Config>,
         address: SocketAddr,
-        updates: mpsc::Sender<Update>,
-        progress: Arc<Progress>,
-    ) -> Result<(Self, Config, Protection), ServeError> {
+        updates: mpsc::Sender<ServerUpdate>,
+        progress: Arc<ServerProgress>,
+    ) -> Result<(Self, Config, ServerSecurity), ServeError> {
         let config = configs.borrow_and_update().clone();
         config.exposure(address)?.warn(address);
-        let files = Files::of(&config);
-        let contents = files.clone().read_aside().await;
-        let seen = contents.seen;
-        let protection = contents.protection()?;
-        files.warn(protection.tls.as_ref());
+        let files = SecurityFilePaths::of(&config);
+        let contents = files.clone().read_blocking().await;
+        let stamps = contents.stamps;
+        let security = contents.into_security()?;
+        files.warn(security.tls.as_ref());
         let reloader = Self {
             configs,
             address,
             files,
-            seen,
+            stamps,
             updates,
             progress,
         };
-        Ok((reloader, config, protection))
+        Ok((reloader, config, security))
     }
 
     /// Sends updates until the future is dropped.
     pub(crate) async fn run(mut self) {
-        let mut look = interval(PERIOD);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        look.reset();
+        let mut check_timer = interval(PERIOD);
+        check_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        check_timer.reset();
         let mut is_open = true;
         loop {
             tokio::select! {
                 changed = self.configs.changed(), if is_open => match changed {
-                    Ok(()) => self.configure().await,
+                    Ok(()) => self.apply().await,
                     Err(_) => is_open = false,
                 },
-                _ = look.tick() => self.look().await,
+                _ = check_timer.tick() => self.check_files().await,
             }
         }
     }
 
-    async fn configure(&mut self) {
+    async fn apply(&mut self) {
         let config = self.configs.borrow_and_update().clone();
-        let files = Files::of(&config);
-        let contents = files.clone().read_aside().await;
-        let seen = contents.seen;
+        let files = SecurityFilePaths::of(&config);
+        let contents = files.clone().read_blocking().await;
+        let stamps = contents.stamps;
         let checked = config
             .exposure(self.address)
             .map_err(ServeError::from)
-            .and_then(|exposure| Ok((exposure, contents.protection()?)));
+            .and_then(|exposure| Ok((exposure, contents.into_security()?)));
         match checked {
-            Ok((exposure, protection)) => {
+            Ok((exposure, security)) => {
                 exposure.warn(self.address);
-                files.warn(protection.tls.as_ref());
+                files.warn(security.tls.as_ref());
                 self.files = files;
-                self.seen = seen;
-                self.send(Update::Config(Box::new(config), protection))
+                self.stamps = stamps;
+                self.send(ServerUpdate::Config(Box::new(config), security))
                     .await;
             }
             Err(error) => {
                 if self.files == files {
-                    self.seen = seen;
+                    self.stamps = stamps;
                 }
                 tracing::error!(
                     target: TARGET,
                     %error,
                     "the configuration was not reloaded: the old one stays in force",
                 );
-                self.progress.answered();
+                self.progress.reload_answered();
             }
         }
     }
 
-    async fn look(&mut self) {
+    async fn check_files(&mut self) {
         if self.files.tls.is_none() && self.files.tokens.is_none() {
             return;
         }
-        let Contents { tls, tokens, seen } = self.files.clone().read_aside().await;
-        let before = std::mem::replace(&mut self.seen, seen);
-        if seen.tls != before.tls {
+        let SecurityFileContents {
+            tls,
+            tokens,
+            stamps,
+        } = self.files.clone().read_blocking().await;
+        let before = std::mem::replace(&mut self.stamps, stamps);
+        if stamps.tls != before.tls {
             match tls {
                 Ok(Some(tls)) => {
                     tracing::info!(target: TARGET, "the TLS files have changed and were reloaded");
                     self.files.warn_of_certificate(Some(&tls));
-                    self.send(Update::Tls(tls)).await;
+                    self.send(ServerUpdate::Tls(tls)).await;
                 }
                 Ok(None) => {}
                 Err(error) => tracing::error!(
@@ -196,7 +200,7 @@ impl Reloader {
                 ),
             }
         }
-        if seen.tokens != before.tokens {
+        if stamps.tokens != before.tokens {
             match tokens {
                 Ok(Some(tokens)) => {
                     let count = tokens.len();
@@ -206,7 +210,7 @@ impl Reloader {
                         "the file of tokens has changed and was reloaded",
                     );
                     self.files.warn_of_owner();
-                    self.send(Update::Tokens(tokens)).await;
+                    self.send(ServerUpdate::Tokens(tokens)).await;
                 }
                 Ok(None) => {}
                 Err(error) => tracing::error!(
@@ -219,13 +223,13 @@ impl Reloader {
         }
     }
 
-    async fn send(&self, update: Update) {
+    async fn send(&self, update: ServerUpdate) {
         // Without a receiver the server is ending.
         let _ = self.updates.send(update).await;
     }
 }
 
-impl Files {
+impl SecurityFilePaths {
     fn of(config: &Config) -> Self {
         Self {
             tls: config.tls.clone(),
@@ -233,14 +237,18 @@ impl Files {
         }
     }
 
-    fn read(&self) -> Contents {
+    fn read(&self) -> SecurityFileContents {
         let (tls, tls_stamp) = tls::load(self.tls.as_ref());
         let (tokens, token_stamp) = Tokens::load(self.tokens.as_deref());
-        let seen = Seen {
+        let stamps = FileStamps {
             tls: tls_stamp,
             tokens: token_stamp,
         };
-        Contents { tls, tokens, seen }
+        SecurityFileContents {
+            tls,
+            tokens,
+            stamps,
+        }
     }
 
     /// Logs that another user can change the tokens.
@@ -257,13 +265,13 @@ impl Files {
         }
     }
 
-    /// Logs what is wrong with the certificate and with the file of tokens.
-    fn warn(&self, tls: Option<&Tls>) {
+    /// Logs the problems of the certificate and of the file of tokens.
+    fn warn(&self, tls: Option<&ServerTls>) {
         self.warn_of_owner();
         self.warn_of_certificate(tls);
     }
 
-    fn warn_of_certificate(&self, tls: Option<&Tls>) {
+    fn warn_of_certificate(&self, tls: Option<&ServerTls>) {
         let validity = tls.and_then(|tls| tls.validity);
         if let (Some(files), Some(validity)) = (&self.tls, validity) {
             validity.warn(&files.cert);
@@ -271,7 +279,7 @@ impl Files {
     }
 
     /// Reads on a thread for blocking work: a network file system can be slow.
-    async fn read_aside(self) -> Contents {
+    async fn read_blocking(self) -> SecurityFileContents {
         match spawn_blocking(move || self.read()).await {
             Ok(contents) => contents,
             Err(error) => match error.try_into_panic() {
@@ -283,9 +291,9 @@ impl Files {
     }
 }
 
-impl Contents {
-    fn protection(self) -> Result<Protection, ServeError> {
-        Ok(Protection {
+impl SecurityFileContents {
+    fn into_security(self) -> Result<ServerSecurity, ServeError> {
+        Ok(ServerSecurity {
             tls: self.tls?,
             tokens: self.tokens?,
         })

@@ -20,8 +20,8 @@ async fn serve_store(
     store: Arc<impl Store>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let front = Front::prepare(listener, configs, None, Arc::default()).await?;
-    serve(front, store, shutdown).await
+    let frontend = Frontend::prepare(listener, configs, None, Arc::default()).await?;
+    serve(frontend, store, shutdown).await
 }
 
 /// Serves from this store, sends a schedule, and returns the result.
@@ -42,7 +42,7 @@ async fn served(store: Arc<Fake>) -> Result<(), ServeError> {
 #[tokio::test]
 async fn a_failed_last_sync_is_an_error() {
     let store = Arc::new(Fake::default());
-    store.syncs(Syncs::Fail);
+    store.set_syncs(Syncs::Fail);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = Config {
         sync: Sync::Never,
@@ -57,7 +57,7 @@ async fn a_failed_last_sync_is_an_error() {
 #[tokio::test]
 async fn a_failed_sync_ends_the_server() {
     let store = Arc::new(Fake::default());
-    store.syncs(Syncs::Fail);
+    store.set_syncs(Syncs::Fail);
     let result = served(store).await;
     assert!(matches!(result, Err(ServeError::Store(_))), "{result:?}");
 }
@@ -65,7 +65,7 @@ async fn a_failed_sync_ends_the_server() {
 #[tokio::test]
 async fn a_failed_look_at_the_disk_ends_the_server() {
     let store = Arc::new(Fake::default());
-    store.fail_to_look();
+    store.fail_disk_space_checks();
     let result = served(store).await;
     assert!(matches!(result, Err(ServeError::Store(_))), "{result:?}");
 }
@@ -73,7 +73,7 @@ async fn a_failed_look_at_the_disk_ends_the_server() {
 #[tokio::test]
 async fn a_panic_of_the_writer_ends_the_server_and_names_it() {
     let store = Arc::new(Fake::default());
-    store.syncs(Syncs::Panic);
+    store.set_syncs(Syncs::Panic);
     let result = served(store).await;
     assert!(
         matches!(result, Err(ServeError::Panicked("writer"))),

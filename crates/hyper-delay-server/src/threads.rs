@@ -5,8 +5,8 @@ use std::{io, sync::Arc, thread};
 use tokio::sync::oneshot;
 
 use super::ServeError;
-use crate::driver::{Driver, Event, Events};
-use hyper_delay_engine::{committer::Writer, scheduler::Input};
+use crate::driver::{EventSender, SchedulerDriver, ServerEvent};
+use hyper_delay_engine::{committer::BatchWriter, scheduler::SchedulerInput};
 use hyper_delay_store::{Store, StoreError};
 
 /// The target of its events in the log.
@@ -14,22 +14,22 @@ const TARGET: &str = "hyper_delay::server::threads";
 
 /// A running thread with a result. If this is dropped, the thread runs on and its result is
 /// dropped.
-pub(super) struct Running<T = ()> {
+pub(super) struct ThreadHandle<T = ()> {
     name: &'static str,
     ended: oneshot::Receiver<Result<T, StoreError>>,
 }
 
-impl<T: Send + 'static> Running<T> {
+impl<T: Send + 'static> ThreadHandle<T> {
     /// Starts a thread.
     pub(super) fn start(
         name: &'static str,
         body: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Self, io::Error> {
-        let (tell, ended) = oneshot::channel();
+        let (sender, ended) = oneshot::channel();
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                let _ = tell.send(body());
+                let _ = sender.send(body());
             })?;
         Ok(Self { name, ended })
     }
@@ -47,35 +47,40 @@ impl<T: Send + 'static> Running<T> {
 /// Starts the thread that writes to the store. It sends the committed jobs to the scheduler, and
 /// tells it when it ends. If the store has failed, it finds out why.
 pub(super) fn writer<S: Store>(
-    writer: Writer<S>,
+    writer: BatchWriter<S>,
     store: Arc<S>,
-    events: Events,
-) -> Result<Running, io::Error> {
-    Running::start("writer", move || {
-        let end = End(events);
+    events: EventSender,
+) -> Result<ThreadHandle, io::Error> {
+    ThreadHandle::start("writer", move || {
+        let end = CommitterEndGuard(events);
         let result = writer.run(|committed| {
-            let _ = end.0.send(Event::Input(Input::Committed(committed)));
+            let _ = end
+                .0
+                .send(ServerEvent::Input(SchedulerInput::Committed(committed)));
         });
         // It may be long.
         drop(end);
         result
-            .map_err(|error| store.explained(error))
+            .map_err(|error| store.diagnose(error))
             .inspect_err(|error| tracing::error!(target: TARGET, %error, "the store failed"))
     })
 }
 
 /// Starts the thread that schedules. If the store has failed, it finds out why.
-pub(super) fn scheduler<S: Store>(driver: Driver<S>, store: Arc<S>) -> Result<Running, io::Error> {
-    Running::start("scheduler", move || {
-        driver.run().map_err(|error| store.explained(error))
+pub(super) fn scheduler<S: Store>(
+    driver: SchedulerDriver<S>,
+    store: Arc<S>,
+) -> Result<ThreadHandle, io::Error> {
+    ThreadHandle::start("scheduler", move || {
+        driver.run().map_err(|error| store.diagnose(error))
     })
 }
 
 /// Tells the scheduler that the committer has ended, by a panic too.
-struct End(Events);
+struct CommitterEndGuard(EventSender);
 
-impl Drop for End {
+impl Drop for CommitterEndGuard {
     fn drop(&mut self) {
-        let _ = self.0.send(Event::CommitterEnded);
+        let _ = self.0.send(ServerEvent::CommitterEnded);
     }
 }

@@ -6,19 +6,19 @@ pub struct Batch {
     writes: [Vec<(Bytes, Option<Bytes>)>; Space::ALL.len()],
     schedules: u64,
     removals: u64,
-    due: Vec<Due>,
+    waiting_changes: Vec<WaitingChange>,
     /// Bytes of the keys and values, those of writes that others replace included.
     bytes: usize,
 }
 
 /// A change of the waiting tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
+pub struct WaitingChange {
     /// When the task is due, in Unix milliseconds.
     pub at: u64,
     /// The sequence number of the task.
     pub seq: u64,
-    /// Whether it waits from now on; it does not wait any more otherwise.
+    /// Whether the task starts to wait; `false` if it stops waiting.
     pub is_new: bool,
 }
 
@@ -29,7 +29,7 @@ impl Batch {
         Self::default()
     }
 
-    /// Creates an empty batch with room for as many writes as `other` has.
+    /// Creates an empty batch with the capacity for as many writes as `other` has.
     #[must_use]
     pub fn sized_like(other: &Self) -> Self {
         Self {
@@ -62,21 +62,21 @@ impl Batch {
         self.removals += 1;
     }
 
-    /// Returns how many schedules and removals were counted.
+    /// Returns the counted schedules and removals.
     #[must_use]
     pub const fn counted(&self) -> (u64, u64) {
         (self.schedules, self.removals)
     }
 
     /// Notes a change of the waiting tasks.
-    pub fn note_due(&mut self, due: Due) {
-        self.due.push(due);
+    pub fn note_waiting_change(&mut self, change: WaitingChange) {
+        self.waiting_changes.push(change);
     }
 
     /// Takes the changes of the waiting tasks, in order.
     #[must_use]
-    pub fn take_due(&mut self) -> Vec<Due> {
-        std::mem::take(&mut self.due)
+    pub fn take_waiting_changes(&mut self) -> Vec<WaitingChange> {
+        std::mem::take(&mut self.waiting_changes)
     }
 
     /// Returns whether there is nothing to write.
@@ -123,7 +123,7 @@ impl Batch {
     }
 }
 
-/// What the entry of a journal contains of a batch.
+/// The parts of a batch that an entry of a journal contains.
 impl Batch {
     /// Adds the writes of a later batch.
     pub fn append(&mut self, later: Self) {
@@ -131,7 +131,7 @@ impl Batch {
             writes,
             schedules,
             removals,
-            due,
+            waiting_changes,
             bytes,
         } = later;
         for (earlier, later) in self.writes.iter_mut().zip(writes) {
@@ -139,7 +139,7 @@ impl Batch {
         }
         self.schedules += schedules;
         self.removals += removals;
-        self.due.extend(due);
+        self.waiting_changes.extend(waiting_changes);
         self.bytes += bytes;
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use super::Space;
 
-type Source = Box<dyn Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// An operation of the store failed.
 ///
@@ -16,19 +16,19 @@ type Source = Box<dyn Error + Send + Sync>;
 #[derive(Debug)]
 pub struct StoreError {
     action: &'static str,
-    kind: Kind,
+    kind: StoreErrorKind,
     space: Option<Space>,
     folder: Option<PathBuf>,
-    source: Source,
+    source: BoxError,
     /// `None`: that of the kind.
     cure: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StoreErrorKind {
     /// The disk or the operating system failed.
     Disk,
-    /// A write in the background failed, for a reason that the library has logged only.
+    /// A background write failed, for a reason that the library has only logged.
     Background,
     /// The files do not contain what was written.
     Damage,
@@ -43,14 +43,14 @@ enum Kind {
 impl StoreError {
     /// The disk or the operating system failed.
     #[doc(hidden)]
-    pub fn new(action: &'static str, source: impl Into<Source>) -> Self {
-        Self::of(Kind::Disk, action, source.into())
+    pub fn new(action: &'static str, source: impl Into<BoxError>) -> Self {
+        Self::with_kind(StoreErrorKind::Disk, action, source.into())
     }
 
     /// The files do not contain what was written.
     #[doc(hidden)]
-    pub fn damage(action: &'static str, source: impl Into<Source>) -> Self {
-        Self::of(Kind::Damage, action, source.into())
+    pub fn damage(action: &'static str, source: impl Into<BoxError>) -> Self {
+        Self::with_kind(StoreErrorKind::Damage, action, source.into())
     }
 
     /// Acknowledged commits are missing. `missing` and `cure` are sentences; the first has no full
@@ -61,7 +61,7 @@ impl StoreError {
         let cure = Some(cure);
         Self {
             cure,
-            ..Self::of(Kind::Loss, "open", missing.into())
+            ..Self::with_kind(StoreErrorKind::Loss, "open", missing.into())
         }
     }
 
@@ -69,23 +69,23 @@ impl StoreError {
     #[must_use]
     #[doc(hidden)]
     pub fn newer(action: &'static str, found: String) -> Self {
-        Self::of(Kind::Newer, action, found.into())
+        Self::with_kind(StoreErrorKind::Newer, action, found.into())
     }
 
     /// The data directory cannot be used; the message names it and the cure.
     #[must_use]
     #[doc(hidden)]
     pub fn directory(message: String) -> Self {
-        Self::of(Kind::Directory, "open", message.into())
+        Self::with_kind(StoreErrorKind::Directory, "open", message.into())
     }
 
-    /// A write in the background failed. `source` says where the reason is.
+    /// A background write failed. `source` names the place with the reason.
     #[doc(hidden)]
-    pub fn background(action: &'static str, source: impl Into<Source>) -> Self {
-        Self::of(Kind::Background, action, source.into())
+    pub fn background(action: &'static str, source: impl Into<BoxError>) -> Self {
+        Self::with_kind(StoreErrorKind::Background, action, source.into())
     }
 
-    fn of(kind: Kind, action: &'static str, source: Source) -> Self {
+    fn with_kind(kind: StoreErrorKind, action: &'static str, source: BoxError) -> Self {
         Self {
             action,
             kind,
@@ -117,10 +117,13 @@ impl StoreError {
     /// server wrote the data.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        !matches!(self.kind, Kind::Disk | Kind::Background | Kind::Newer)
+        !matches!(
+            self.kind,
+            StoreErrorKind::Disk | StoreErrorKind::Background | StoreErrorKind::Newer
+        )
     }
 
-    /// Returns whether the disk has no room.
+    /// Returns whether the disk is full.
     fn is_full(&self) -> bool {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.source);
         while let Some(error) = cause {
@@ -143,29 +146,29 @@ impl StoreError {
         self.action
     }
 
-    /// Returns whether a write in the background has failed. The files may say why.
+    /// Returns whether a background write failed. The files may show why.
     #[must_use]
     #[doc(hidden)]
-    pub const fn is_of_background(&self) -> bool {
-        matches!(self.kind, Kind::Background)
+    pub const fn is_background_write(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Background)
     }
 
-    /// Returns whether the contents of the files are the cause: not the disk, the directory or the
-    /// version.
+    /// Returns whether the contents of the files are the cause: they are damaged, or commits are
+    /// missing. The disk, the directory and the version are not the cause then.
     #[must_use]
     #[doc(hidden)]
-    pub const fn is_of_contents(&self) -> bool {
-        matches!(self.kind, Kind::Damage | Kind::Loss)
+    pub const fn is_corruption(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Damage | StoreErrorKind::Loss)
     }
 
-    /// Returns the message for a tool that makes a store: nothing is to be started again.
+    /// Returns the message for a tool that makes a store: it names no server to start again.
     #[must_use]
     #[doc(hidden)]
-    pub fn of_a_tool(&self) -> String {
+    pub fn tool_message(&self) -> String {
         match self.kind {
-            Kind::Disk | Kind::Background => {
+            StoreErrorKind::Disk | StoreErrorKind::Background => {
                 let cause = match self.kind {
-                    Kind::Background => {
+                    StoreErrorKind::Background => {
                         "a write in the background failed, so the disk is full or failing"
                             .to_owned()
                     }
@@ -183,14 +186,14 @@ impl StoreError {
     /// Returns the cause, without the operation and the cure.
     #[must_use]
     #[doc(hidden)]
-    pub fn reason(&self) -> &Source {
+    pub fn reason(&self) -> &BoxError {
         &self.source
     }
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if matches!(self.kind, Kind::Loss | Kind::Directory) {
+        if matches!(self.kind, StoreErrorKind::Loss | StoreErrorKind::Directory) {
             write!(f, "the store failed to {}: {}", self.action, self.source)?;
             return match &self.cure {
                 Some(cure) => write!(f, ". {cure}"),
@@ -206,14 +209,17 @@ impl fmt::Display for StoreError {
         }
         write!(f, ": {}; ", self.source)?;
         f.write_str(match self.kind {
-            Kind::Disk | Kind::Background | Kind::Loss | Kind::Directory => match self.is_full() {
+            StoreErrorKind::Disk
+            | StoreErrorKind::Background
+            | StoreErrorKind::Loss
+            | StoreErrorKind::Directory => match self.is_full() {
                 true => "free some room on the disk of data_dir, then start the server again",
                 false => "look at the disk, then start the server again",
             },
-            Kind::Newer => {
+            StoreErrorKind::Newer => {
                 "a newer server wrote it: start that server or a newer one; nothing was changed"
             }
-            Kind::Damage => {
+            StoreErrorKind::Damage => {
                 "its files are damaged: stop the server; `hyper-delay verify DIR` shows what is \
                  affected, `hyper-delay repair DIR --to NEW` saves the rest (DIR is the data_dir)"
             }

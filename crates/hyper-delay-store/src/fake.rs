@@ -10,13 +10,14 @@ use std::{
 };
 
 use super::{
-    Batch, Bytes, Durability, ReadStore, Room, Rows, Snapshot, Space, Store, StoreError, Visit,
+    Batch, Bytes, DiskSpace, Durability, ReadStore, Snapshot, Space, SpaceRows, Store, StoreError,
+    Visit,
 };
 
 /// A store in memory. A simulated power failure keeps what was synced and a prefix of the rest.
 #[derive(Debug, Default)]
 pub struct Fake {
-    state: Mutex<State>,
+    state: Mutex<FakeState>,
 }
 
 /// The behaviour of syncs.
@@ -29,7 +30,7 @@ pub enum Syncs {
     Fail,
     /// A sync reports success and syncs nothing.
     Lie,
-    /// A sync takes until syncs do something else.
+    /// A sync blocks until another behaviour is set.
     Hang,
     /// A sync panics.
     Panic,
@@ -37,13 +38,13 @@ pub enum Syncs {
 
 /// The numbers of calls so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct CallCounts {
     /// Commits.
     pub commits: usize,
     /// Syncs, including those of commits.
     pub syncs: usize,
-    /// Questions for the room.
-    pub rooms: usize,
+    /// Checks of the disk space.
+    pub disk_space_checks: usize,
     /// Cleared spaces.
     pub clears: usize,
     /// Keys that were read, also those that a scan visited.
@@ -51,29 +52,29 @@ pub struct Asked {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FakeState {
     /// The contents that reads see.
-    shown: Spaces,
+    shown: SpaceMaps,
     /// The contents at the last sync.
-    synced: Spaces,
+    synced: SpaceMaps,
     /// The writes since the last sync, in order.
-    unsynced: Vec<Write>,
+    unsynced: Vec<FakeWrite>,
     syncs: Syncs,
     /// After this many syncs the power fails.
     syncs_left: Option<usize>,
     broken: bool,
     /// Writes find damage.
     damaged: bool,
-    asked: Asked,
-    fails_to_look: bool,
-    /// `None` for [`Room::AMPLE`].
-    room: Option<Room>,
+    calls: CallCounts,
+    fails_disk_space_checks: bool,
+    /// `None`: [`DiskSpace::UNLIMITED`].
+    disk_space: Option<DiskSpace>,
 }
 
-type Spaces = [BTreeMap<Vec<u8>, Bytes>; Space::ALL.len()];
+type SpaceMaps = [BTreeMap<Vec<u8>, Bytes>; Space::ALL.len()];
 
 #[derive(Debug, Clone)]
-enum Write {
+enum FakeWrite {
     Batch(Vec<(Space, Bytes, Option<Bytes>)>),
     Clear(Space),
 }
@@ -82,34 +83,34 @@ impl Fake {
     /// Returns the store after a power failure, with the first `more` unsynced writes.
     pub fn power_loss(&self, more: usize) -> Self {
         let state = self.state();
-        let mut kept = state.synced.clone();
+        let mut contents = state.synced.clone();
         for write in &state.unsynced[..more] {
-            write.apply(&mut kept);
+            write.apply(&mut contents);
         }
         Self {
-            state: Mutex::new(State {
-                shown: kept.clone(),
-                synced: kept,
-                ..State::default()
+            state: Mutex::new(FakeState {
+                shown: contents.clone(),
+                synced: contents,
+                ..FakeState::default()
             }),
         }
     }
 
     /// Returns the store after a power failure in which each space reached the disk on its own: it
-    /// has the first unsynced writes, as many of their number as `kept` returns for a space.
-    pub fn power_loss_by_space(&self, mut kept: impl FnMut(usize) -> usize) -> Self {
+    /// has the first unsynced writes, as many as `survivors` returns for a space, given their number.
+    pub fn power_loss_by_space(&self, mut survivors: impl FnMut(usize) -> usize) -> Self {
         let state = self.state();
-        let kept = Space::ALL.map(|_| kept(state.unsynced.len()));
+        let survivors = Space::ALL.map(|_| survivors(state.unsynced.len()));
         let mut contents = state.synced.clone();
         for (place, write) in state.unsynced.iter().enumerate() {
-            write.apply_to(&mut contents, |space| place < kept[space as usize]);
+            write.apply_to(&mut contents, |space| place < survivors[space as usize]);
         }
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(FakeState {
                 shown: contents.clone(),
                 synced: contents,
                 damaged: state.damaged,
-                ..State::default()
+                ..FakeState::default()
             }),
         }
     }
@@ -135,32 +136,32 @@ impl Fake {
     }
 
     /// Sets the behaviour of syncs.
-    pub fn syncs(&self, syncs: Syncs) {
+    pub fn set_syncs(&self, syncs: Syncs) {
         self.state().syncs = syncs;
     }
 
     /// Lets the power fail in the sync after this many.
-    pub fn power_fails_after(&self, syncs: usize) {
+    pub fn fail_power_after(&self, syncs: usize) {
         self.state().syncs_left = Some(syncs);
     }
 
-    /// Lets every question for the room fail.
-    pub fn fail_to_look(&self) {
-        self.state().fails_to_look = true;
+    /// Lets every check of the disk space fail.
+    pub fn fail_disk_space_checks(&self) {
+        self.state().fails_disk_space_checks = true;
     }
 
-    /// Sets the room on the disk.
-    pub fn room_is(&self, room: Room) {
-        self.state().room = Some(room);
+    /// Sets the disk space.
+    pub fn set_disk_space(&self, space: DiskSpace) {
+        self.state().disk_space = Some(space);
     }
 
     /// Returns the numbers of calls so far.
-    pub fn asked(&self) -> Asked {
-        self.state().asked
+    pub fn calls(&self) -> CallCounts {
+        self.state().calls
     }
 
     /// Returns everything but one key.
-    pub fn contents_but(&self, space: Space, key: &[u8]) -> impl PartialEq + use<> {
+    pub fn contents_without(&self, space: Space, key: &[u8]) -> impl PartialEq + use<> {
         let mut shown = self.state().shown.clone();
         shown[space as usize].remove(key);
         shown
@@ -174,13 +175,13 @@ impl Fake {
             .collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FakeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn write(&mut self, write: Write) -> Result<(), StoreError> {
+impl FakeState {
+    fn write(&mut self, write: FakeWrite) -> Result<(), StoreError> {
         if self.broken {
             return Err(StoreError::new("write", "an earlier sync failed"));
         }
@@ -193,7 +194,7 @@ impl State {
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        self.asked.syncs += 1;
+        self.calls.syncs += 1;
         match &mut self.syncs_left {
             Some(0) => self.broken = true,
             Some(left) => *left -= 1,
@@ -216,13 +217,13 @@ impl State {
     }
 }
 
-impl Write {
-    fn apply(&self, spaces: &mut Spaces) {
+impl FakeWrite {
+    fn apply(&self, spaces: &mut SpaceMaps) {
         self.apply_to(spaces, |_| true);
     }
 
     /// Applies what it writes to the spaces that `is_reached` returns true for.
-    fn apply_to(&self, spaces: &mut Spaces, is_reached: impl Fn(Space) -> bool) {
+    fn apply_to(&self, spaces: &mut SpaceMaps, is_reached: impl Fn(Space) -> bool) {
         match self {
             Self::Clear(space) if is_reached(*space) => spaces[*space as usize].clear(),
             Self::Clear(_) => {}
@@ -243,7 +244,7 @@ impl Write {
 impl ReadStore for Fake {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         let mut state = self.state();
-        state.asked.keys += 1;
+        state.calls.keys += 1;
         Ok(state.shown[space as usize].get(key).cloned())
     }
 
@@ -256,7 +257,7 @@ impl ReadStore for Fake {
                 break;
             }
         }
-        state.asked.keys += keys;
+        state.calls.keys += keys;
         Ok(())
     }
 
@@ -268,14 +269,14 @@ impl ReadStore for Fake {
                 .map(move |(key, value)| Ok((space, key.into(), value)))
         });
         Ok(Snapshot {
-            commit: state.asked.commits as u64,
+            commit: state.calls.commits as u64,
             rows: Box::new(rows),
         })
     }
 }
 
 impl Store for Fake {
-    fn rows(&self, space: Space, from: &[u8]) -> Rows<'_> {
+    fn rows(&self, space: Space, from: &[u8]) -> SpaceRows<'_> {
         let mut from = Bound::Included(from.to_vec());
         Box::new(iter::from_fn(move || {
             let mut state = self.state();
@@ -283,15 +284,15 @@ impl Store for Fake {
             let (key, value) = rest.next()?;
             let row = (Bytes::from(&**key), value.clone());
             from = Bound::Excluded(key.clone());
-            state.asked.keys += 1;
+            state.calls.keys += 1;
             Some(Ok(row))
         }))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         let mut state = self.state();
-        state.asked.commits += 1;
-        state.write(Write::Batch(batch.into_writes().collect()))?;
+        state.calls.commits += 1;
+        state.write(FakeWrite::Batch(batch.into_writes().collect()))?;
         match durability {
             Durability::Written => Ok(()),
             Durability::Synced => {
@@ -303,16 +304,16 @@ impl Store for Fake {
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {
         let mut state = self.state();
-        state.asked.clears += 1;
-        state.write(Write::Clear(space))
+        state.calls.clears += 1;
+        state.write(FakeWrite::Clear(space))
     }
 
-    fn room(&self, _: u64) -> Result<Room, StoreError> {
+    fn disk_space(&self, _: u64) -> Result<DiskSpace, StoreError> {
         let mut state = self.state();
-        state.asked.rooms += 1;
-        match state.fails_to_look {
+        state.calls.disk_space_checks += 1;
+        match state.fails_disk_space_checks {
             true => Err(StoreError::new("look at the disk", "it has failed")),
-            false => Ok(state.room.unwrap_or(Room::AMPLE)),
+            false => Ok(state.disk_space.unwrap_or(DiskSpace::UNLIMITED)),
         }
     }
 
@@ -362,9 +363,9 @@ mod tests {
     #[test]
     fn writes_fail_after_a_failed_sync() {
         let store = Fake::default();
-        store.syncs(Syncs::Fail);
+        store.set_syncs(Syncs::Fail);
         put(&store, b"1", Durability::Synced).unwrap_err();
-        store.syncs(Syncs::Work);
+        store.set_syncs(Syncs::Work);
         put(&store, b"2", Durability::Written).unwrap_err();
         store.sync().unwrap_err();
         assert!(keys(&store.power_loss(0)).is_empty());
@@ -373,7 +374,7 @@ mod tests {
     #[test]
     fn a_lying_sync_keeps_nothing() {
         let store = Fake::default();
-        store.syncs(Syncs::Lie);
+        store.set_syncs(Syncs::Lie);
         put(&store, b"1", Durability::Synced).unwrap();
         assert!(keys(&store.power_loss(0)).is_empty());
     }

@@ -5,16 +5,16 @@
 pub mod record;
 
 mod batch;
+mod disk_space;
 mod error;
 #[cfg(any(test, feature = "test-util"))]
 pub mod fake;
-mod room;
 
 use std::{fmt, ops::ControlFlow};
 
-pub use batch::{Batch, Due};
+pub use batch::{Batch, WaitingChange};
+pub use disk_space::{DiskSpace, FINISHING_BYTES_PER_TASK, WRITE_AMPLIFICATION};
 pub use error::StoreError;
-pub use room::{COPIES, PER_TASK, Room};
 
 /// A sorted space of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Space {
     }
 }
 
-/// What a batch survives once [`Store::commit`] has returned.
+/// The failures that a batch survives once [`Store::commit`] has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// The end of the process: the batch is written to the operating system.
@@ -87,7 +87,7 @@ pub type Bytes = byteview::ByteView;
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// The keys and values of a space, in order.
-pub type Rows<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), StoreError>> + 'a>;
+pub type SpaceRows<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), StoreError>> + 'a>;
 
 /// A space, a key and its value.
 pub type SpaceRow = (Space, Bytes, Bytes);
@@ -107,7 +107,7 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Sorted spaces of keys, as those see them that do not write.
+/// Read access to sorted spaces of keys.
 pub trait ReadStore: Send + Sync + 'static {
     /// Returns the value of a key.
     ///
@@ -153,9 +153,9 @@ pub trait ReadStore: Send + Sync + 'static {
 /// - show a committed batch to every read that starts later, on any thread;
 /// - refuse all writes after a failed write.
 pub trait Store: ReadStore {
-    /// Returns the rows of a space from the key `from` on, in order. Each is read when it is asked
-    /// for.
-    fn rows(&self, space: Space, from: &[u8]) -> Rows<'_>;
+    /// Returns the rows of a space from the key `from` on, in order. Each row is read when the
+    /// iterator reaches it.
+    fn rows(&self, space: Space, from: &[u8]) -> SpaceRows<'_>;
 
     /// Writes a batch.
     ///
@@ -171,17 +171,17 @@ pub trait Store: ReadStore {
     /// If the disk fails.
     fn clear(&self, space: Space) -> Result<(), StoreError>;
 
-    /// Makes room on the disk for the next batch and returns the room for it. `tasks` is the number
-    /// of tasks in the store; room to finish them is kept.
+    /// Frees disk space for the next batch and returns the space that the batch may use. `tasks` is
+    /// the number of tasks in the store; the space to finish them stays reserved.
     ///
-    /// Default: [`Room::AMPLE`], for a store without a disk of its own.
+    /// Default: [`DiskSpace::UNLIMITED`], for a store without a disk of its own.
     ///
     /// # Errors
     ///
     /// If the disk fails.
-    fn room(&self, tasks: u64) -> Result<Room, StoreError> {
+    fn disk_space(&self, tasks: u64) -> Result<DiskSpace, StoreError> {
         let _ = tasks;
-        Ok(Room::AMPLE)
+        Ok(DiskSpace::UNLIMITED)
     }
 
     /// Syncs all committed batches to the disk.
@@ -191,10 +191,10 @@ pub trait Store: ReadStore {
     /// If the disk fails.
     fn sync(&self) -> Result<(), StoreError>;
 
-    /// Returns the error that ends a server with its cause, if that is damage, or can be: the library
-    /// does not say why a write in the background has failed. Reads all files then, and notes the
-    /// damaged ones for the next start.
-    fn explained(&self, error: StoreError) -> StoreError {
+    /// Returns the error with its cause if damaged files caused it or can have caused it: the library
+    /// does not report why a background write failed. Reads all files then, and notes the damaged
+    /// ones for the next start. A server calls this once, when an error ends it.
+    fn diagnose(&self, error: StoreError) -> StoreError {
         error
     }
 }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::StoreError;
 use hyper_delay_engine::{
-    ledger::{Ledger, Op, Order},
+    ledger::{Ledger, Op, ScheduleOrder},
     sizes::Sizes,
 };
 use hyper_delay_fjall::{Embedded, OpenOptions};
@@ -15,14 +15,17 @@ use hyper_delay_store::Durability;
 /// The load generator of `hyper-delay bench`.
 #[cfg(feature = "cli")]
 pub mod load {
-    pub use crate::load::{Cpu, Figures, LoadError, Mode, Plan, Quantiles, Tally, Wire, run};
+    pub use crate::load::{
+        Cpu, Figures, LoadError, LoadMode as Mode, LoadPlan as Plan, LoadTally as Tally, Quantiles,
+        Wire, run,
+    };
 }
 
 #[cfg(feature = "cli")]
 pub use crate::command::command_line;
 
 #[cfg(feature = "cluster")]
-pub use hyper_delay_cluster::log::etcd::alone::JournalAlone;
+pub use hyper_delay_cluster::log::etcd::standalone::StandaloneJournal as JournalAlone;
 
 /// Reads a request over HTTP: the operation with that number, each part of whose path is `name`.
 /// Returns the path and the line that it becomes. `None` if it is refused.
@@ -81,7 +84,7 @@ impl GroupCommits {
         payload: &[u8],
         now: u64,
     ) -> Result<(), StoreError> {
-        let order = Order {
+        let order = ScheduleOrder {
             route: route.into(),
             id: id.into(),
             named: true,

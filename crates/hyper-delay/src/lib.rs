@@ -35,7 +35,7 @@ mod load;
 pub mod internals;
 
 pub mod access {
-    //! Who may do what: tokens, and the rights that they give on routes.
+    //! Access control: tokens, and the rights that they give on routes.
 
     pub use hyper_delay_protocol::access::{Grant, Right, Routes, Secret, TokenFileError, Tokens};
 }
@@ -58,9 +58,10 @@ pub mod protocol {
 
     pub use hyper_delay_protocol::{
         Accept, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts, Credential,
-        DeadTask, Delivery, Encoder, Filter, Future, Headers, JobRow, Line, Lines, List, Mode,
-        Named, Reason, ReasonRow, Refusal, Reply, Request, RouteStats, Schedule, Seen, Spans,
-        State, Stats, Terms, TooLong, Version, parse,
+        DeadTask, Delivery, DeliverySelector as Named, DueCounts as Future, Encoder, Filter,
+        Headers, JobRow, Line, Lines, ListRequest as List, Reason, ReasonRow, Refusal,
+        RegisterMode as Mode, Reply, Request, RouteStats, Schedule, Spans, Stats,
+        TaskState as State, TaskView as Seen, Terms, TooLong, Version, parse,
     };
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::{net::TcpListener, sync::watch};
 
 use hyper_delay_config::Config;
-use hyper_delay_server::{self, ServeError, ServeOptions, progress::Progress};
+use hyper_delay_server::{self, ServeError, ServeOptions, progress::ServerProgress};
 
 /// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
 /// Then it stops accepting and reading, commits and answers what it has read, and returns.
 ///
-/// If `shutdown` resolves before the store is open, this returns at once. The opening goes on in
+/// If `shutdown` resolves before the store is open, this returns at once. The opening continues in
 /// its thread, and `config.data_dir` can be used again when it has ended.
 ///
 /// ```no_run
@@ -84,15 +84,15 @@ pub async fn run_reloadable(
     options: ServeOptions,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    run_watched(listener, configs, options, Arc::default(), shutdown).await
+    run_with_progress(listener, configs, options, Arc::default(), shutdown).await
 }
 
-/// Like [`run_reloadable`], and notes in `progress` what the server has reached.
-pub(crate) async fn run_watched(
+/// Like [`run_reloadable`], and updates `progress`.
+pub(crate) async fn run_with_progress(
     listener: TcpListener,
     configs: watch::Receiver<Config>,
     options: ServeOptions,
-    progress: Arc<Progress>,
+    progress: Arc<ServerProgress>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     #[cfg(feature = "cluster")]

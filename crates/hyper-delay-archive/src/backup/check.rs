@@ -1,23 +1,25 @@
 use std::{collections::BTreeMap, fmt, io::Read};
 
-use super::{BackupError, format::Header, reader::Reader};
+use super::{BackupError, format::BackupHeader, reader::BackupReader};
 use hyper_delay_store::{
     Bytes, Space, SpaceRow, StoreError,
-    record::{self, Counts, Done, Expiring, Name, Place, Placed, SetSum, Task, key},
+    record::{
+        self, EntryRow, ExpiryEntry, FinishedTask, Name, Place, SetHash, StoredCounts, Task, key,
+    },
 };
 
-/// What a whole backup contains.
+/// The contents of a whole backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
-    /// What it is of.
-    pub header: Header,
+pub struct BackupSummary {
+    /// The header of the backup.
+    pub header: BackupHeader,
     /// Number of tasks by state.
-    pub counts: Counts,
+    pub counts: StoredCounts,
     /// Number of names in the deduplication window, expired ones among them.
     pub remembered: u64,
 }
 
-impl Checked {
+impl BackupSummary {
     /// Returns the number of tasks.
     #[must_use]
     pub const fn tasks(&self) -> u64 {
@@ -25,7 +27,7 @@ impl Checked {
     }
 }
 
-impl fmt::Display for Checked {
+impl fmt::Display for BackupSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [waiting, parked, dead] = self.counts.tasks();
         write!(
@@ -42,13 +44,15 @@ impl fmt::Display for Checked {
 /// # Errors
 ///
 /// If it cannot be read, is damaged, or comes from a newer server.
-pub fn check(input: impl Read, name: &str) -> Result<Checked, BackupError> {
-    let mut reader = Reader::open(input, name)?;
-    let mut census = Census::default();
+pub fn check(input: impl Read, name: &str) -> Result<BackupSummary, BackupError> {
+    let mut reader = BackupReader::open(input, name)?;
+    let mut consistency = ConsistencyCheck::default();
     while let Some(row) = reader.next_row()? {
-        census.add(&row).map_err(|what| inconsistent(name, what))?;
+        consistency
+            .add(&row)
+            .map_err(|what| inconsistent(name, what))?;
     }
-    census
+    consistency
         .finish(reader.header())
         .map_err(|what| inconsistent(name, what))
 }
@@ -60,22 +64,22 @@ pub(super) fn inconsistent(name: &str, what: String) -> BackupError {
     }
 }
 
-/// Compares what the spaces say about all tasks, in one pass and with little memory.
+/// Checks that the spaces of a backup agree about all tasks, in one pass and with little memory.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(super) struct ConsistencyCheck {
     /// Revisions according to `tasks` and to `names`.
-    contents: SetSum,
-    named: SetSum,
+    contents: SetHash,
+    named: SetHash,
     /// States according to `names` and to `waiting`, `parked` and `dead`.
-    states: SetSum,
-    entries: SetSum,
+    states: SetHash,
+    entries: SetHash,
     /// Tasks that expire, according to `names` and to the index in `meta`.
-    expiring: SetSum,
-    indexed: SetSum,
+    expiring: SetHash,
+    indexed: SetHash,
     /// The counts that `names` gives, less those in `counts`, by key of the route. The empty route
     /// has the sums.
-    counts: BTreeMap<Bytes, Counts>,
-    total: Counts,
+    counts: BTreeMap<Bytes, StoredCounts>,
+    total: StoredCounts,
     remembered: u64,
     highest: Option<u64>,
     earliest: Option<u64>,
@@ -83,14 +87,14 @@ pub(super) struct Census {
     low_water: u64,
 }
 
-impl Census {
+impl ConsistencyCheck {
     /// Adds a row. The error describes a row that cannot be decoded.
     pub(super) fn add(&mut self, (space, key, value): &SpaceRow) -> Result<(), String> {
         let read = match space {
             Space::Tasks => self.content(key, value),
             Space::Names => self.name(key, value),
             Space::Waiting | Space::Parked | Space::Dead => self.entry(*space, key, value),
-            Space::DoneEven | Space::DoneOdd => record::decode::<Done>(value).map(|_| {
+            Space::DoneEven | Space::DoneOdd => record::decode::<FinishedTask>(value).map(|_| {
                 self.remembered += 1;
             }),
             Space::Counts => self.count(key, value),
@@ -103,7 +107,7 @@ impl Census {
     }
 
     /// Returns the sums if all spaces agree.
-    pub(super) fn finish(self, header: &Header) -> Result<Checked, String> {
+    pub(super) fn finish(self, header: &BackupHeader) -> Result<BackupSummary, String> {
         if self.contents != self.named {
             return Err("its contents are not those of its names".to_owned());
         }
@@ -114,7 +118,7 @@ impl Census {
             return Err("its names and its index of expiry differ".to_owned());
         }
         // Tasks of an older server are not in the bytes.
-        let is_zero = |counts: &Counts| counts.tasks() == [0; 3];
+        let is_zero = |counts: &StoredCounts| counts.tasks() == [0; 3];
         if let Some((key, _)) = self.counts.iter().find(|(_, counts)| !is_zero(counts)) {
             let route = key.get(1..).unwrap_or_default().escape_ascii();
             return Err(format!("the counts of route \"{route}\" are wrong"));
@@ -130,7 +134,7 @@ impl Census {
                 self.low_water
             ));
         }
-        Ok(Checked {
+        Ok(BackupSummary {
             header: header.clone(),
             counts: self.total,
             remembered: self.remembered,
@@ -176,9 +180,9 @@ impl Census {
     }
 
     fn entry(&mut self, space: Space, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        let Placed {
+        let EntryRow {
             seq, place, entry, ..
-        } = Placed::read(space, key, value)?;
+        } = EntryRow::read(space, key, value)?;
         let terms = record::stored_terms(entry.terms.as_deref());
         let state = (
             (seq, place),
@@ -190,7 +194,7 @@ impl Census {
     }
 
     fn count(&mut self, key: &Bytes, value: &[u8]) -> Result<(), StoreError> {
-        let stored: Counts = record::decode(value)?;
+        let stored: StoredCounts = record::decode(value)?;
         let counts = self.counts.entry(key.clone()).or_default();
         counts.subtract(&stored);
         Ok(())
@@ -202,7 +206,7 @@ impl Census {
             key::LOW_WATER => self.low_water = record::decode(value)?,
             _ => {
                 if let Some(position) = key.strip_prefix(key::EXPIRY) {
-                    let name: Expiring<'_> = record::decode(value)?;
+                    let name: ExpiryEntry<'_> = record::decode(value)?;
                     self.indexed.add(&(position, name.route, name.id));
                 }
             }

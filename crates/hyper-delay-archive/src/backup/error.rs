@@ -41,7 +41,7 @@ pub enum BackupError {
         name: String,
         /// Where, in bytes from its start.
         at: u64,
-        /// What is wrong there.
+        /// The damage.
         what: String,
     },
     /// The rows do not belong together.
@@ -52,7 +52,7 @@ pub enum BackupError {
     Inconsistent {
         /// The name of the backup.
         name: String,
-        /// What does not belong together.
+        /// The contradiction.
         what: String,
     },
     /// A file cannot be read or written.
@@ -71,7 +71,7 @@ pub enum BackupError {
     NotEmpty {
         /// The directory.
         name: String,
-        /// What it has.
+        /// An entry of the directory.
         found: String,
     },
     /// An earlier restore or import was interrupted.
@@ -82,11 +82,11 @@ pub enum BackupError {
     Unfinished {
         /// The directory.
         name: String,
-        /// What else it has.
+        /// Another entry of the directory.
         found: String,
     },
     /// The new store failed.
-    #[error("{}", .0.of_a_tool())]
+    #[error("{}", .0.tool_message())]
     Store(#[from] StoreError),
 }
 

@@ -13,25 +13,25 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const START: usize = 12;
 
 /// Bytes before the content of a frame: its kind and its length.
-pub(super) const HEAD: usize = 5;
+pub(super) const FRAME_HEAD: usize = 5;
 
 /// Bytes of a checksum.
 pub(super) const CHECKSUM: usize = 8;
 
 /// The longest content of a frame that is read. The longest row is that of a task whose line has 16
 /// MiB.
-pub(super) const LONGEST: usize = 32 << 20;
+pub(super) const MAX_CONTENT: usize = 32 << 20;
 
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     Header = b'h',
     Rows = b'r',
     End = b'e',
 }
 
-impl Kind {
+impl FrameKind {
     pub(super) fn of(byte: u8) -> Option<Self> {
         [Self::Header, Self::Rows, Self::End]
             .into_iter()
@@ -39,9 +39,9 @@ impl Kind {
     }
 }
 
-/// What a backup is of.
+/// The header of a backup: its time, its server and its commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
+pub struct BackupHeader {
     /// When it was begun, in Unix milliseconds.
     pub made_at: u64,
     /// The version of the server that made it.
@@ -54,7 +54,7 @@ pub struct Header {
 
 /// The content of the end frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct End {
+pub(super) struct EndFrame {
     /// The number of rows of each space.
     pub(super) rows: [u64; Space::ALL.len()],
 }

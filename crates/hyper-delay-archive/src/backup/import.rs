@@ -3,7 +3,7 @@ use std::{path::Path, sync::Arc};
 use super::{BackupError, new_store::NewStore};
 use hyper_delay_engine::{
     clock::Clock,
-    ledger::{Ledger, Op, Order, Outcome},
+    ledger::{Ledger, Op, Outcome, ScheduleOrder},
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;
@@ -16,12 +16,12 @@ const BATCH: usize = 1_000;
 /// Bytes of a batch.
 const BYTES: usize = 1 << 20;
 
-/// What the server that will use a new store refuses.
+/// The limits of the server that will use a new store: tasks beyond them are refused.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportLimits {
     /// The longest line of a delivery.
     pub line_bytes: usize,
-    /// How far ahead a task may be.
+    /// Maximum number of days from now to the due time of a task.
     pub delay_days: u64,
 }
 
@@ -29,14 +29,14 @@ pub struct ImportLimits {
 #[derive(Debug)]
 pub struct Importer {
     /// Closed before the store is moved to its place.
-    open: Open,
+    store: OpenStore,
     new: NewStore,
     clock: Clock,
     limits: ImportLimits,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenStore {
     store: Arc<Embedded>,
     ledger: Ledger<Embedded>,
     batches: u64,
@@ -45,8 +45,8 @@ struct Open {
 }
 
 impl Importer {
-    /// Begins a store in `directory`, which must be empty or not exist, or have what an earlier
-    /// import has left.
+    /// Begins a store in `directory`, which must be empty, not exist, or contain only an interrupted
+    /// import.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Importer {
         let store = Arc::new(new.open()?);
         let ledger = Ledger::open(store.clone(), 0, Sizes::SERVER)?;
         Ok(Self {
-            open: Open {
+            store: OpenStore {
                 store,
                 ledger,
                 batches: 0,
@@ -69,7 +69,7 @@ impl Importer {
         })
     }
 
-    /// Writes a task. The error of the inner result says why it is refused.
+    /// Writes a task. The error of the inner result is the reason why the task is refused.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Importer {
         if let Some(at) = expires_at.filter(|at| *at <= now) {
             return Ok(Err(format!("expires_at is {at}, which has passed")));
         }
-        let order = Order::of(schedule, (route, id), now);
+        let order = ScheduleOrder::of(schedule, (route, id), now);
         let delivery = order.longest_delivery();
         let most = self.limits.line_bytes;
         if !delivery.fits(most) {
@@ -103,16 +103,16 @@ impl Importer {
             )));
         }
         let bytes = order.content_bytes();
-        let outcome = self.open.ledger.apply(&Op::Schedule(order), now)?;
-        if outcome == Outcome::Taken {
+        let outcome = self.store.ledger.apply(&Op::Schedule(order), now)?;
+        if outcome == Outcome::NameTaken {
             return Ok(Err(
                 "an earlier line has the same route and id, and other content".to_owned(),
             ));
         }
-        self.open.tasks += 1;
-        self.open.bytes += bytes;
-        if self.open.tasks >= BATCH || self.open.bytes >= BYTES {
-            self.open.commit()?;
+        self.store.tasks += 1;
+        self.store.bytes += bytes;
+        if self.store.tasks >= BATCH || self.store.bytes >= BYTES {
+            self.store.commit()?;
         }
         Ok(Ok(()))
     }
@@ -123,15 +123,15 @@ impl Importer {
     ///
     /// If the store fails, or cannot be moved.
     pub fn finish(self) -> Result<(), BackupError> {
-        let Self { mut open, new, .. } = self;
-        open.commit()?;
-        open.store.sync()?;
-        drop(open);
+        let Self { mut store, new, .. } = self;
+        store.commit()?;
+        store.store.sync()?;
+        drop(store);
         new.finish()
     }
 }
 
-impl Open {
+impl OpenStore {
     fn commit(&mut self) -> Result<(), StoreError> {
         (self.tasks, self.bytes) = (0, 0);
         let batch = self.ledger.take_batch()?;

@@ -28,19 +28,19 @@ mod stream;
 mod check;
 mod error;
 mod import;
-mod jobs;
 mod new_store;
 mod reader;
 mod restore;
+mod running_jobs;
 
-pub use check::{Checked, check};
+pub use check::{BackupSummary, check};
 pub use error::BackupError;
-pub use format::Header;
+pub use format::BackupHeader;
 pub use import::{ImportLimits, Importer};
 pub use new_store::NewStore;
-pub use reader::Reader;
+pub use reader::BackupReader;
 pub use restore::restore;
-pub use stream::Stream;
+pub use stream::BackupStream;
 
 #[cfg(test)]
 mod tests;

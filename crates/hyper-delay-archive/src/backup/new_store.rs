@@ -7,14 +7,14 @@ use std::{
 use super::BackupError;
 use hyper_delay_fjall::{
     self, Embedded, OpenOptions,
-    commits::CommitFile,
+    commit_record::CommitFile,
     data_directory::{self, DataDirectory},
 };
 use hyper_delay_store::StoreError;
 
-/// A store that is being made in a data directory without one. Until `finish` it is
-/// in a folder of its own, and no server starts in the directory. Dropped before, the store is
-/// removed. The empty folder stays: a server would begin without a task.
+/// A store that is being made in a data directory without one. Until `finish` it is in a folder of
+/// its own, and no server starts in the directory. Dropped before that, the store is removed and its
+/// empty folder stays, so that no server begins without a task.
 #[derive(Debug)]
 pub struct NewStore {
     directory: PathBuf,
@@ -24,8 +24,8 @@ pub struct NewStore {
 }
 
 impl NewStore {
-    /// Begins a store in a directory that is empty or does not exist, or has what is left of a
-    /// store that was begun before.
+    /// Begins a store in a directory that is empty, does not exist, or contains only an interrupted
+    /// store.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ fn clear(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the name of something in a directory. A lock, what is left of a store that was begun
-/// before, and what a file system puts into its root do not count.
+/// Returns the name of an entry of a directory, if there is one. A lock, an interrupted store and
+/// `lost+found` do not count.
 fn occupied(directory: &Path) -> Result<Option<String>, BackupError> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

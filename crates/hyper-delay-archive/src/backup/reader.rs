@@ -4,16 +4,19 @@ use serde::de::DeserializeOwned;
 
 use super::{
     BackupError,
-    format::{self, CHECKSUM, End, HEAD, Header, Kind, LONGEST, MAGIC, START, VERSION},
+    format::{
+        self, BackupHeader, CHECKSUM, EndFrame, FRAME_HEAD, FrameKind, MAGIC, MAX_CONTENT, START,
+        VERSION,
+    },
 };
 use hyper_delay_store::{Bytes, Space, SpaceRow, record};
 
 /// Reads a backup, and checks each frame before it returns a row of it.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct BackupReader<R> {
     input: R,
     name: String,
-    header: Header,
+    header: BackupHeader,
     /// The position after the last frame that was read.
     at: u64,
     /// The checksum of the last frame.
@@ -22,13 +25,13 @@ pub struct Reader<R> {
     frame: Vec<u8>,
     next: usize,
     /// The rows so far.
-    seen: End,
+    row_counts: EndFrame,
     /// The last space and key.
     last: Option<(Space, Bytes)>,
-    is_over: bool,
+    is_finished: bool,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> BackupReader<R> {
     /// Reads the header. `name` is the name of the backup in errors.
     ///
     /// # Errors
@@ -38,7 +41,7 @@ impl<R: Read> Reader<R> {
         let mut reader = Self {
             input,
             name: name.to_owned(),
-            header: Header {
+            header: BackupHeader {
                 made_at: 0,
                 server: String::new(),
                 commit: 0,
@@ -48,9 +51,9 @@ impl<R: Read> Reader<R> {
             checksum: 0,
             frame: Vec::new(),
             next: 0,
-            seen: End::default(),
+            row_counts: EndFrame::default(),
             last: None,
-            is_over: false,
+            is_finished: false,
         };
         let mut start = [0; START];
         let read = reader.fill(&mut start)?;
@@ -63,16 +66,16 @@ impl<R: Read> Reader<R> {
         reader.checksum = format::checksum(&start, 0);
         // The checksum of the header covers the version: a damaged one is not taken for a newer
         // one.
-        let kind = reader.frame()?;
+        let kind = reader.read_frame()?;
         if version > VERSION {
-            let header: Option<Header> = postcard::from_bytes(&reader.frame).ok();
+            let header: Option<BackupHeader> = postcard::from_bytes(&reader.frame).ok();
             return Err(reader.newer(version, header.map(|it| it.server), record::VERSION));
         }
         if version != VERSION {
             return Err(reader.damaged(format!("its format {version} does not exist")));
         }
         match kind {
-            Kind::Header => reader.header = reader.decode()?,
+            FrameKind::Header => reader.header = reader.decode()?,
             _ => return Err(reader.damaged("its header is missing")),
         }
         if reader.header.records > record::VERSION {
@@ -83,7 +86,7 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    pub(super) const fn header(&self) -> &Header {
+    pub(super) const fn header(&self) -> &BackupHeader {
         &self.header
     }
 
@@ -95,19 +98,19 @@ impl<R: Read> Reader<R> {
     /// If the bytes are damaged or cannot be read.
     pub fn next_row(&mut self) -> Result<Option<SpaceRow>, BackupError> {
         while self.next >= self.frame.len() {
-            if self.is_over {
+            if self.is_finished {
                 return Ok(None);
             }
-            match self.frame()? {
-                Kind::Rows => self.next = 1,
-                Kind::End => self.end()?,
-                Kind::Header => return Err(self.damaged("it has a second header")),
+            match self.read_frame()? {
+                FrameKind::Rows => self.next = 1,
+                FrameKind::End => self.check_end()?,
+                FrameKind::Header => return Err(self.damaged("it has a second header")),
             }
         }
-        self.row().map(Some)
+        self.parse_row().map(Some)
     }
 
-    fn row(&mut self) -> Result<SpaceRow, BackupError> {
+    fn parse_row(&mut self) -> Result<SpaceRow, BackupError> {
         let space = usize::from(self.frame[0]);
         let row = Space::ALL.get(space).and_then(|space| {
             let rest = &self.frame[self.next..];
@@ -131,15 +134,15 @@ impl<R: Read> Reader<R> {
         if !is_ordered {
             return Err(self.damaged("its rows are not in order"));
         }
-        self.seen.rows[space as usize] += 1;
+        self.row_counts.rows[space as usize] += 1;
         self.last = Some((space, key.clone()));
         Ok((space, key, value))
     }
 
     /// Checks the end of the backup.
-    fn end(&mut self) -> Result<(), BackupError> {
-        let end: End = self.decode()?;
-        if end != self.seen {
+    fn check_end(&mut self) -> Result<(), BackupError> {
+        let end: EndFrame = self.decode()?;
+        if end != self.row_counts {
             return Err(self.damaged("it has another number of rows than its end says"));
         }
         if self.fill(&mut [0])? > 0 {
@@ -147,26 +150,26 @@ impl<R: Read> Reader<R> {
         }
         self.frame.clear();
         self.next = 0;
-        self.is_over = true;
+        self.is_finished = true;
         Ok(())
     }
 
     /// Reads a frame into `frame`.
-    fn frame(&mut self) -> Result<Kind, BackupError> {
-        let mut head = [0; HEAD];
-        if self.fill(&mut head)? < HEAD {
+    fn read_frame(&mut self) -> Result<FrameKind, BackupError> {
+        let mut head = [0; FRAME_HEAD];
+        if self.fill(&mut head)? < FRAME_HEAD {
             return Err(self.damaged("it is cut off: its end is missing"));
         }
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
-        let kind = Kind::of(head[0]).filter(|_| length <= LONGEST);
+        let kind = FrameKind::of(head[0]).filter(|_| length <= MAX_CONTENT);
         let Some(kind) = kind else {
             return Err(self.damaged("the head of a frame is not readable"));
         };
         let mut bytes = Vec::new();
-        let whole = HEAD + length + CHECKSUM;
+        let whole = FRAME_HEAD + length + CHECKSUM;
         bytes.extend_from_slice(&head);
         // Grows with what is there: a damaged length may promise more.
-        let read = self.input.by_ref().take((whole - HEAD) as u64);
+        let read = self.input.by_ref().take((whole - FRAME_HEAD) as u64);
         let read = { read }.read_to_end(&mut bytes);
         read.map_err(|source| self.unreadable(source))?;
         if bytes.len() < whole {
@@ -180,7 +183,7 @@ impl<R: Read> Reader<R> {
         self.checksum = found;
         self.at += whole as u64;
         bytes.truncate(whole - CHECKSUM);
-        bytes.drain(..HEAD);
+        bytes.drain(..FRAME_HEAD);
         self.frame = bytes;
         self.next = self.frame.len();
         Ok(kind)

@@ -2,10 +2,10 @@ use std::{io::Read, path::Path};
 
 use super::{
     BackupError,
-    check::{Census, Checked, check, inconsistent},
-    jobs,
+    check::{BackupSummary, ConsistencyCheck, check, inconsistent},
     new_store::NewStore,
-    reader::Reader,
+    reader::BackupReader,
+    running_jobs,
 };
 use hyper_delay_fjall::Embedded;
 use hyper_delay_store::{Batch, Durability, Space, Store as _, StoreError};
@@ -13,9 +13,9 @@ use hyper_delay_store::{Batch, Durability, Space, Store as _, StoreError};
 /// Bytes of a batch.
 const BATCH: usize = 1 << 20;
 
-/// Writes a backup as the store of `directory`, which must be empty or not exist, or have what an
-/// earlier restore has left. The store is in its place only when the whole backup was read and is
-/// consistent. No server starts in the directory before, nor after an error.
+/// Writes a backup as the store of `directory`, which must be empty, not exist, or contain only an
+/// interrupted restore. The store is moved to its place only when the whole backup was read and is
+/// consistent. Before that and after an error, no server starts in the directory.
 ///
 /// `first` is the same backup: it is checked before a row is written.
 ///
@@ -28,17 +28,19 @@ pub fn restore(
     first: Option<&mut dyn Read>,
     name: &str,
     directory: &Path,
-) -> Result<Checked, BackupError> {
-    let mut reader = Reader::open(input, name)?;
+) -> Result<BackupSummary, BackupError> {
+    let mut reader = BackupReader::open(input, name)?;
     let new = NewStore::begin(directory)?;
     if let Some(first) = first {
         check(first, name)?;
     }
-    let mut census = Census::default();
-    let mut rows = Rows::of(new.open()?);
+    let mut consistency = ConsistencyCheck::default();
+    let mut rows = RowWriter::of(new.open()?);
     while let Some(row) = reader.next_row()? {
-        census.add(&row).map_err(|what| inconsistent(name, what))?;
-        let (space, key, value) = jobs::stopped(row, reader.header().made_at)?;
+        consistency
+            .add(&row)
+            .map_err(|what| inconsistent(name, what))?;
+        let (space, key, value) = running_jobs::stop(row, reader.header().made_at)?;
         rows.bytes += key.len() + value.len();
         if space == Space::Tasks {
             rows.batch.count_schedule();
@@ -48,7 +50,7 @@ pub fn restore(
             rows.commit()?;
         }
     }
-    let checked = census
+    let checked = consistency
         .finish(reader.header())
         .map_err(|what| inconsistent(name, what))?;
     rows.close()?;
@@ -57,13 +59,13 @@ pub fn restore(
 }
 
 /// Writes rows in batches.
-struct Rows {
+struct RowWriter {
     store: Embedded,
     batch: Batch,
     bytes: usize,
 }
 
-impl Rows {
+impl RowWriter {
     fn of(store: Embedded) -> Self {
         Self {
             store,

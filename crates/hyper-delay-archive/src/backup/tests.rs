@@ -1,16 +1,16 @@
-mod census;
+mod consistency;
 
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use tempfile::TempDir;
 
 use super::{
-    BackupError, Stream, check,
-    format::{self, CHECKSUM, HEAD, START},
+    BackupError, BackupStream, check,
+    format::{self, CHECKSUM, FRAME_HEAD, START},
     restore,
 };
 use hyper_delay_engine::{
-    ledger::{Ledger, Op, Order, Outcome, Subject},
+    ledger::{Ledger, Op, Outcome, ScheduleOrder, TaskRevision},
     sizes::Sizes,
 };
 use hyper_delay_fjall::{Embedded, OpenOptions, data_directory::RESTORING};
@@ -19,8 +19,8 @@ use hyper_delay_store::{Durability, ReadStore as _, Space, SpaceRow, Store, fake
 
 const NOW: u64 = 1_000_000_000_000;
 
-fn order(id: &str, payload: &[u8]) -> Order {
-    Order {
+fn order(id: &str, payload: &[u8]) -> ScheduleOrder {
+    ScheduleOrder {
         route: "route".into(),
         id: id.into(),
         named: true,
@@ -42,13 +42,13 @@ fn order(id: &str, payload: &[u8]) -> Order {
 /// finished name.
 fn fill<S: Store>(store: &Arc<S>) {
     let mut ledger = Ledger::open(store.clone(), 100_000, Sizes::SMALL).unwrap();
-    let mut subject = |id: &str| {
+    let mut revision = |id: &str| {
         ledger
             .apply(&Op::Schedule(order(id, b"first")), NOW)
             .unwrap();
         let order = Op::Schedule(order(id, id.as_bytes()));
         match ledger.apply(&order, NOW).unwrap() {
-            Outcome::Scheduled { seq, .. } => Subject {
+            Outcome::Scheduled { seq, .. } => TaskRevision {
                 route: "route".into(),
                 id: id.into(),
                 seq,
@@ -57,9 +57,9 @@ fn fill<S: Store>(store: &Arc<S>) {
             outcome => panic!("{outcome:?}"),
         }
     };
-    let [_, parked, dead, finished] = ["waiting", "parked", "dead", "finished"].map(&mut subject);
+    let [_, parked, dead, finished] = ["waiting", "parked", "dead", "finished"].map(&mut revision);
     let bury = Op::Bury {
-        subject: dead,
+        revision: dead,
         at: NOW,
         attempt: 3,
         failures: 2,
@@ -67,7 +67,7 @@ fn fill<S: Store>(store: &Arc<S>) {
     };
     for op in [Op::Park(parked), bury, Op::Finish(finished)] {
         let outcome = ledger.apply(&op, NOW).unwrap();
-        assert_eq!(outcome, Outcome::Moved(true), "{op:?}");
+        assert_eq!(outcome, Outcome::Applied(true), "{op:?}");
     }
     ledger.commit(Durability::Synced, NOW).unwrap();
 }
@@ -80,7 +80,7 @@ fn filled() -> Arc<Fake> {
 
 /// The whole backup, taken in pieces of `most` bytes.
 fn backup(store: &impl Store, most: usize) -> Vec<u8> {
-    let mut stream = Stream::begin(store.snapshot().unwrap(), NOW);
+    let mut stream = BackupStream::begin(store.snapshot().unwrap(), NOW);
     let mut bytes = Vec::new();
     loop {
         assert_eq!(stream.offset(), bytes.len() as u64);
@@ -124,7 +124,7 @@ fn forged(bytes: &[u8], change: impl Fn(u8, &mut Vec<u8>)) -> Vec<u8> {
     let mut out = bytes[..START].to_vec();
     let mut checksum = format::checksum(&out, 0);
     let mut rest = &bytes[START..];
-    while let Some((head, after)) = rest.split_first_chunk::<HEAD>() {
+    while let Some((head, after)) = rest.split_first_chunk::<FRAME_HEAD>() {
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let mut content = after[..length].to_vec();
         rest = &after[length + CHECKSUM..];
@@ -178,7 +178,7 @@ fn a_backup_has_nothing_of_later_commits_and_all_of_earlier_ones() {
     let store = Arc::new(opened(directory.path()));
     fill(&store);
     let before = rows(&*store);
-    let mut stream = Stream::begin(store.snapshot().unwrap(), NOW);
+    let mut stream = BackupStream::begin(store.snapshot().unwrap(), NOW);
     let mut bytes = stream.next(10).unwrap();
     let mut ledger = Ledger::open(store.clone(), 100_000, Sizes::SMALL).unwrap();
     for round in 0..20 {
@@ -260,8 +260,8 @@ fn frames_that_are_missing_doubled_or_swapped_are_refused() {
     let mut frames = Vec::new();
     let mut rest = &bytes[START..];
     while !rest.is_empty() {
-        let length = u32::from_le_bytes(rest[1..HEAD].try_into().unwrap()) as usize;
-        let (frame, after) = rest.split_at(HEAD + length + CHECKSUM);
+        let length = u32::from_le_bytes(rest[1..FRAME_HEAD].try_into().unwrap()) as usize;
+        let (frame, after) = rest.split_at(FRAME_HEAD + length + CHECKSUM);
         frames.push(frame);
         rest = after;
     }

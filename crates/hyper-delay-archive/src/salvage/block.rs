@@ -15,7 +15,7 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::row::Row;
+use super::row::RowVersion;
 
 pub(super) const MAGIC: [u8; 4] = *b"LSM\x03";
 
@@ -27,14 +27,14 @@ const KEYS: usize = 4 << 20;
 
 /// The checked header of a block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Header {
+pub(super) struct BlockHeader {
     pub(super) is_data: bool,
     pub(super) length: u32,
     is_compressed: bool,
     checksum: u128,
 }
 
-impl Header {
+impl BlockHeader {
     pub(super) const LENGTH: usize = 33;
 
     /// Reads a header whose checksum is correct.
@@ -76,11 +76,11 @@ const fn low_half(sum: u128) -> u32 {
 }
 
 /// Decodes the rows of a data block. `None` if the block is malformed.
-pub(super) fn rows(data: &[u8], shift: u64) -> Option<Vec<Row>> {
+pub(super) fn rows(data: &[u8], shift: u64) -> Option<Vec<RowVersion>> {
     let trailer = data.len().checked_sub(TRAILER)?;
     let interval = usize::from(data[trailer]);
     let count = u32::from_le_bytes(*data.last_chunk()?);
-    let mut reader = Reader(&data[..trailer]);
+    let mut reader = BlockCursor(&data[..trailer]);
     let mut rows = Vec::new();
     let mut base: Vec<u8> = Vec::new();
     let mut left = KEYS;
@@ -105,7 +105,7 @@ pub(super) fn rows(data: &[u8], shift: u64) -> Option<Vec<Row>> {
             1 | 2 => None,
             _ => return None,
         };
-        rows.push(Row {
+        rows.push(RowVersion {
             key,
             seqno: seqno.checked_add(shift)?,
             value,
@@ -114,9 +114,9 @@ pub(super) fn rows(data: &[u8], shift: u64) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-struct Reader<'a>(&'a [u8]);
+struct BlockCursor<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> BlockCursor<'a> {
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;

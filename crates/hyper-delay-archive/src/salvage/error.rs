@@ -2,7 +2,8 @@ use std::{io, path::PathBuf};
 
 use hyper_delay_store::StoreError;
 
-/// A stopped store cannot be read, or the output cannot be written. Damage is not an error.
+/// The store of a stopped server cannot be read, or the output cannot be written. Damage is not an
+/// error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
@@ -35,7 +36,7 @@ pub enum SalvageError {
         source: io::Error,
     },
     /// The new store failed.
-    #[error("{}", .0.of_a_tool())]
+    #[error("{}", .0.tool_message())]
     Store(#[from] StoreError),
     /// The output cannot be written.
     #[error("the output cannot be written: {0}")]

@@ -5,7 +5,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    SalvageError, faults::Faults, join::Join, missing::Missing, stopped::Stopped, task::Saved,
+    SalvageError, faults::FileFaults, missing_commits::MissingCommits,
+    recovered_task::RecoveredTask, stopped_store::StoppedStore, task_join::TaskJoin,
 };
 use hyper_delay_protocol::{Compression, Terms};
 use hyper_delay_store::{
@@ -15,7 +16,7 @@ use hyper_delay_store::{
 
 /// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportSummary {
     /// Number of exported tasks, one line each.
     pub tasks: u64,
     /// Number of tasks that are not readable.
@@ -30,7 +31,7 @@ pub struct Exported {
 
 /// A request of the protocol that schedules the task again. Servers ignore the last two fields.
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct ExportLine<'a> {
     kind: &'static str,
     id: &'a str,
     route_key: &'a str,
@@ -53,15 +54,15 @@ struct Line<'a> {
 /// # Errors
 ///
 /// If there is no store, a server uses it, or `out` fails. Damage is not an error.
-pub fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, SalvageError> {
-    let mut faults = Faults::default();
-    let store = Stopped::open(directory, &mut faults)?;
+pub fn export(directory: &Path, out: &mut dyn Write) -> Result<ExportSummary, SalvageError> {
+    let mut faults = FileFaults::default();
+    let store = StoppedStore::open(directory, &mut faults)?;
     let (mut tasks, mut lost) = (0, 0);
     // Tasks without a readable row in `names`. A line for a newer revision can follow.
     let mut nameless = HashSet::new();
-    let mut join = Join::new(&store, &mut faults);
-    while let Some(joined) = join.next(&mut faults) {
-        let Ok(task) = joined.save() else {
+    let mut join = TaskJoin::new(&store, &mut faults);
+    while let Some(parts) = join.next(&mut faults) {
+        let Ok(task) = parts.recover() else {
             lost += 1;
             continue;
         };
@@ -74,8 +75,8 @@ pub fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, Salvage
         tasks += 1;
     }
     out.flush().map_err(SalvageError::Output)?;
-    let missing = Missing::read(directory, &store, &mut faults)?;
-    Ok(Exported {
+    let missing = MissingCommits::read(directory, &store, &mut faults)?;
+    Ok(ExportSummary {
         tasks,
         lost,
         missing: missing.findings,
@@ -84,9 +85,9 @@ pub fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, Salvage
     })
 }
 
-fn write(task: &Saved, replace: bool, out: &mut dyn Write) -> Result<(), SalvageError> {
+fn write(task: &RecoveredTask, replace: bool, out: &mut dyn Write) -> Result<(), SalvageError> {
     let content: Task<'_> = record::decode(&task.content)?;
-    let line = Line {
+    let line = ExportLine {
         kind: "schedule",
         id: &task.id,
         route_key: &task.route,

@@ -1,12 +1,12 @@
 //! Reads the store of a stopped server, damaged or not, without opening or changing it.
 //!
 //! The store keeps each task three times: its content in `tasks`, its state in `names` and its
-//! entry in `waiting`, `parked` or `dead`. The readers skip damaged blocks and batches; `Join`
+//! entry in `waiting`, `parked` or `dead`. The readers skip damaged blocks and batches; `TaskJoin`
 //! collects the readable parts of each task by sequence number.
 //!
 //! ```text
 //! journal ──┐
-//! table ────┼──▶ merge: newest row of each key ──▶ join: claims and content of each task
+//! table ────┼──▶ merge: newest row of each key ──▶ join: states and content of each task
 //! version ──┘                                            │
 //!                                       verify, repair, export
 //! ```
@@ -15,26 +15,26 @@ mod error;
 mod faults;
 
 mod block;
-mod table;
-mod tables;
+mod table_list;
+mod table_reader;
 
-mod journals;
+mod journal_rows;
 mod merge;
 mod row;
-mod runs;
-mod spaces;
-mod stopped;
+mod space_folders;
+mod stopped_store;
+mod trusted_batches;
 
-mod claim;
-mod join;
-mod meta;
-mod missing;
-mod task;
+mod meta_space;
+mod missing_commits;
+mod recovered_task;
+mod task_join;
+mod task_state_row;
 
 mod export;
 mod repair;
+mod repair_writer;
 mod verify;
-mod writer;
 
 pub use error::SalvageError;
 pub use export::export;

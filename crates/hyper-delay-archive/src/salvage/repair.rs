@@ -6,13 +6,13 @@ use std::{
 };
 
 use super::{
-    SalvageError, faults::Faults, join::Join, meta::Meta, missing::Missing, stopped::Stopped,
-    writer::Writer,
+    SalvageError, faults::FileFaults, meta_space::MetaSpace, missing_commits::MissingCommits,
+    repair_writer::RepairWriter, stopped_store::StoppedStore, task_join::TaskJoin,
 };
 use hyper_delay_fjall::data_directory;
 use hyper_delay_store::{
     Space,
-    record::{self, Done},
+    record::{self, FinishedTask},
 };
 
 /// The list of lost tasks in the new directory.
@@ -20,7 +20,7 @@ const LOST: &str = "lost.jsonl";
 
 /// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairSummary {
     /// Number of tasks in the new store.
     pub saved: u64,
     /// Number of tasks with a known name and without a readable content.
@@ -48,20 +48,20 @@ pub struct Repaired {
 ///
 /// If there is no store, a server uses it, `to` exists, or the new store cannot be written. Damage
 /// is not an error.
-pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
-    let mut faults = Faults::default();
-    let store = Stopped::open(directory, &mut faults)?;
+pub fn repair(directory: &Path, to: &Path) -> Result<RepairSummary, SalvageError> {
+    let mut faults = FileFaults::default();
+    let store = StoppedStore::open(directory, &mut faults)?;
     let unfinished = unfinished(to);
     for path in [to, &unfinished] {
         if path.try_exists().map_err(SalvageError::at(path))? {
             return Err(SalvageError::Exists(path.to_owned()));
         }
     }
-    let mut writer = Writer::new(&unfinished)?;
+    let mut writer = RepairWriter::new(&unfinished)?;
     let list = unfinished.join(LOST);
     let failed = || SalvageError::at(&list);
     let mut lines = BufWriter::new(File::create_new(&list).map_err(failed())?);
-    let mut repaired = Repaired {
+    let mut repaired = RepairSummary {
         saved: 0,
         lost: 0,
         nameless: 0,
@@ -71,14 +71,14 @@ pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
         faults: Vec::new(),
         list: to.join(LOST),
     };
-    let meta = Meta::read(&store, &mut faults);
+    let meta = MetaSpace::read(&store, &mut faults);
     let mut next = meta.numbers.unwrap_or(1);
-    let mut join = Join::new(&store, &mut faults);
-    while let Some(joined) = join.next(&mut faults) {
-        next = next.max(joined.seq.saturating_add(1));
-        match joined.save() {
+    let mut join = TaskJoin::new(&store, &mut faults);
+    while let Some(parts) = join.next(&mut faults) {
+        next = next.max(parts.seq.saturating_add(1));
+        match parts.recover() {
             Ok(task) => {
-                let has_replaced = writer.task(&task)?;
+                let has_replaced = writer.write_task(&task)?;
                 repaired.saved += u64::from(!has_replaced);
                 repaired.superseded += u64::from(has_replaced);
             }
@@ -92,13 +92,13 @@ pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
             }
         }
     }
-    let missing = Missing::read(directory, &store, &mut faults)?;
+    let missing = MissingCommits::read(directory, &store, &mut faults)?;
     (repaired.missing, repaired.missing_tasks) = (missing.findings, missing.schedules);
     for missing in &repaired.missing {
         let line = serde_json::json!({ "missing": missing });
         writeln!(lines, "{line}").map_err(failed())?;
     }
-    for (key, value) in &meta.standing {
+    for (key, value) in &meta.operator_rows {
         writer.put(Space::Meta, key, value)?;
     }
     copy_finished(&store, &meta, &mut writer, &mut faults)?;
@@ -119,10 +119,10 @@ pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
 
 /// Copies the deduplication window, so that finished tasks are not scheduled again.
 fn copy_finished(
-    store: &Stopped,
-    meta: &Meta,
-    writer: &mut Writer,
-    faults: &mut Faults,
+    store: &StoppedStore,
+    meta: &MetaSpace,
+    writer: &mut RepairWriter,
+    faults: &mut FileFaults,
 ) -> Result<(), SalvageError> {
     if let Some(window) = &meta.dedupe_window {
         writer.put(Space::Meta, record::key::DEDUPE_WINDOW, window)?;
@@ -137,7 +137,7 @@ fn copy_finished(
         };
         let mut rows = store.scan(space, faults);
         while let Some(row) = rows.next(faults) {
-            if record::decode::<Done>(&row.value).is_ok() {
+            if record::decode::<FinishedTask>(&row.value).is_ok() {
                 writer.put(to, &row.key, &row.value)?;
             }
         }

@@ -2,25 +2,25 @@ use std::{collections::BTreeMap, io, path::Path};
 
 use super::{
     SalvageError,
-    faults::Faults,
-    join::{Join, Joined},
-    meta::Meta,
-    missing::Missing,
-    stopped::Stopped,
+    faults::FileFaults,
+    meta_space::MetaSpace,
+    missing_commits::MissingCommits,
+    stopped_store::StoppedStore,
+    task_join::{TaskJoin, TaskParts},
 };
 use hyper_delay_store::{
     Bytes, Space,
-    record::{self, Counts, Place, SetSum, key},
+    record::{self, Place, SetHash, StoredCounts, key},
 };
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifySummary {
     /// Number of undamaged tasks.
     pub tasks: u64,
     /// Number of reported lines.
     pub findings: u64,
-    /// Harmless: what a crash leaves of the last write, which was not acknowledged.
+    /// Harmless findings: the remains of the last write before a crash, which was not acknowledged.
     pub notes: Vec<String>,
 }
 
@@ -33,70 +33,70 @@ pub struct Verified {
 pub fn verify(
     directory: &Path,
     report: &mut dyn FnMut(&str) -> io::Result<()>,
-) -> Result<Verified, SalvageError> {
-    let mut faults = Faults::default();
-    let store = Stopped::open(directory, &mut faults)?;
-    let mut audit = Audit {
-        meta: Meta::read(&store, &mut faults),
-        verified: Verified {
+) -> Result<VerifySummary, SalvageError> {
+    let mut faults = FileFaults::default();
+    let store = StoppedStore::open(directory, &mut faults)?;
+    let mut verifier = Verifier {
+        meta: MetaSpace::read(&store, &mut faults),
+        verified: VerifySummary {
             tasks: 0,
             findings: 0,
             notes: Vec::new(),
         },
         counts: BTreeMap::new(),
-        expiring: SetSum::default(),
+        expiring: SetHash::default(),
         report,
     };
     store.check_tables(&mut faults);
-    let mut join = Join::new(&store, &mut faults);
+    let mut join = TaskJoin::new(&store, &mut faults);
     let mut has_tasks = false;
-    while let Some(joined) = join.next(&mut faults) {
+    while let Some(parts) = join.next(&mut faults) {
         has_tasks = true;
-        audit.task(joined)?;
+        verifier.check_task(parts)?;
     }
-    if has_tasks && audit.meta.numbers.is_none() {
-        audit.find(
+    if has_tasks && verifier.meta.numbers.is_none() {
+        verifier.report_finding(
             "space meta: the end of the sequence numbers is missing, so they would be given again",
         )?;
     }
-    audit.compare_counts(&store, &mut faults)?;
-    audit.compare_expiry()?;
-    let missing = Missing::read(directory, &store, &mut faults)?;
+    verifier.compare_counts(&store, &mut faults)?;
+    verifier.compare_expiry()?;
+    let missing = MissingCommits::read(directory, &store, &mut faults)?;
     if missing.findings.is_empty() {
-        audit.verified.notes = faults.take_tail();
+        verifier.verified.notes = faults.take_tail();
     }
-    audit.verified.notes.extend(missing.note);
+    verifier.verified.notes.extend(missing.note);
     for finding in &missing.findings {
-        audit.find(finding)?;
+        verifier.report_finding(finding)?;
     }
     for fault in faults.into_lines() {
-        audit.find(&fault)?;
+        verifier.report_finding(&fault)?;
     }
-    Ok(audit.verified)
+    Ok(verifier.verified)
 }
 
-struct Audit<'a> {
-    meta: Meta,
-    verified: Verified,
+struct Verifier<'a> {
+    meta: MetaSpace,
+    verified: VerifySummary,
     /// The expected counts by key of the route. The empty route has the sums.
-    counts: BTreeMap<Bytes, Counts>,
+    counts: BTreeMap<Bytes, StoredCounts>,
     /// The tasks that expire: their keys in the index of expiry, their routes and ids.
-    expiring: SetSum,
+    expiring: SetHash,
     report: &'a mut dyn FnMut(&str) -> io::Result<()>,
 }
 
-impl Audit<'_> {
-    fn find(&mut self, what: &str) -> Result<(), SalvageError> {
+impl Verifier<'_> {
+    fn report_finding(&mut self, what: &str) -> Result<(), SalvageError> {
         self.verified.findings += 1;
         (self.report)(what).map_err(SalvageError::Output)
     }
 
-    fn task(&mut self, joined: Joined) -> Result<(), SalvageError> {
-        let seq = joined.seq;
-        let mut defects = defects(&joined);
-        let task = match joined.save() {
+    fn check_task(&mut self, parts: TaskParts) -> Result<(), SalvageError> {
+        let seq = parts.seq;
+        let mut defects = defects(&parts);
+        let task = match parts.recover() {
             Ok(task) => task,
-            Err(lost) => return self.find(&lost.to_string()),
+            Err(lost) => return self.report_finding(&lost.to_string()),
         };
         if self.meta.numbers.is_some_and(|limit| seq >= limit) {
             defects.push("its sequence number would be given again");
@@ -115,7 +115,7 @@ impl Audit<'_> {
         }
         for defect in &defects {
             let (route, id) = (&task.route, &task.id);
-            self.find(&format!(
+            self.report_finding(&format!(
                 "task {id:?} of route {route:?} (sequence number {seq}): {defect}"
             ))?;
         }
@@ -128,44 +128,48 @@ impl Audit<'_> {
         if tasks == indexed {
             return Ok(());
         }
-        self.find(&format!(
+        self.report_finding(&format!(
             "space meta: the index of expiry is not that of the tasks: it has {}, and {} expire",
             indexed.len(),
             tasks.len()
         ))
     }
 
-    fn compare_counts(&mut self, store: &Stopped, faults: &mut Faults) -> Result<(), SalvageError> {
+    fn compare_counts(
+        &mut self,
+        store: &StoppedStore,
+        faults: &mut FileFaults,
+    ) -> Result<(), SalvageError> {
         let mut expected = std::mem::take(&mut self.counts);
         let mut rows = store.scan(Space::Counts, faults);
         while let Some(row) = rows.next(faults) {
             let counts = expected.remove(&*row.key).unwrap_or_default();
             // Tasks of an older server are not in the bytes.
-            let stored = record::decode::<Counts>(&row.value).ok();
+            let stored = record::decode::<StoredCounts>(&row.value).ok();
             if stored.map(|stored| stored.tasks()) != Some(counts.tasks()) {
-                self.find(&wrong_counts(&row.key))?;
+                self.report_finding(&wrong_counts(&row.key))?;
             }
         }
         for key in expected.keys() {
-            self.find(&wrong_counts(key))?;
+            self.report_finding(&wrong_counts(key))?;
         }
         Ok(())
     }
 }
 
-/// Returns the inconsistencies between the claims about a task.
-fn defects(joined: &Joined) -> Vec<&'static str> {
+/// Returns the inconsistencies between the state rows of a task.
+fn defects(parts: &TaskParts) -> Vec<&'static str> {
     let mut defects = Vec::new();
-    let (names, entries): (Vec<_>, Vec<_>) = joined
-        .claims
+    let (names, entries): (Vec<_>, Vec<_>) = parts
+        .state_rows
         .iter()
-        .partition(|claim| claim.space == Space::Names);
+        .partition(|state_row| state_row.space == Space::Names);
     if names.is_empty() {
         defects.push("space names does not have it");
     }
     match entries.as_slice() {
         [] => defects.push("waiting, parked and dead do not have it"),
-        [entry] if names.iter().all(|name| name.agrees(entry)) => {}
+        [entry] if names.iter().all(|name| name.agrees_with(entry)) => {}
         [_] => defects.push("names and its entry differ"),
         _ => defects.push("it has more than one entry"),
     }

@@ -4,10 +4,10 @@ use std::io;
 
 use crate::{
     BadShards, ShardId,
-    log::{NodeName, Unanswered, Why},
+    log::{LogUnanswered, NodeName, UnansweredReason},
 };
 
-/// What an operator asks for is not possible. The message is the cure.
+/// A request of an operator failed. The message names the cure.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// The log does not answer.
@@ -15,10 +15,10 @@ pub enum AdminError {
         "{0}; check that etcd runs and has a quorum, and the fields etcd, etcd_tls and etcd_user of \
          cluster in the configuration"
     )]
-    Unanswered(Unanswered),
-    /// What the log keeps is damaged. The error has the cure.
+    Unanswered(LogUnanswered),
+    /// The contents of the log are damaged. The error names the cure.
     #[error(transparent)]
-    Damage(Unanswered),
+    Damage(LogUnanswered),
     /// There is no cluster.
     #[error(
         "etcd has no cluster: make one with `hyper-delay cluster join`; if there was one, keep every \
@@ -34,9 +34,9 @@ pub enum AdminError {
          is made; leave --shards out"
     )]
     OtherShards {
-        /// What it has.
+        /// The number of its shards.
         has: u16,
-        /// What was asked for.
+        /// The number that was given.
         wanted: u16,
     },
     /// Another node has the address.
@@ -110,11 +110,11 @@ pub enum AdminError {
     Random(io::Error),
 }
 
-impl From<Unanswered> for AdminError {
-    fn from(error: Unanswered) -> Self {
+impl From<LogUnanswered> for AdminError {
+    fn from(error: LogUnanswered) -> Self {
         match error.0 {
-            Why::Silence(_) => Self::Unanswered(error),
-            Why::Damage(_) => Self::Damage(error),
+            UnansweredReason::Silence(_) => Self::Unanswered(error),
+            UnansweredReason::Damage(_) => Self::Damage(error),
         }
     }
 }

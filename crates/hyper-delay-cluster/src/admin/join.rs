@@ -1,38 +1,38 @@
 //! Adding a node.
 
-use super::{Admin, AdminError, Life};
+use super::{Admin, AdminError, Liveness};
 use crate::{
     Charter,
-    log::{Answer, Log, Member, NodeName, Request},
+    log::{Log, LogAnswer, LogRequest, Member, NodeName},
 };
 
 /// The number of shards of a new cluster unless the operator gives one.
 pub(crate) const SHARDS: u16 = 8;
 
-/// What adding a node has done.
+/// The result of adding a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinOutcome {
     /// The cluster.
     pub charter: Charter,
     /// Whether it was made now.
     pub is_new: bool,
-    /// What the node was before.
-    pub was: Was,
+    /// The membership of the node before.
+    pub was: PreviousMembership,
     /// The place of the node among the members, from 1.
     pub place: usize,
     /// The number of members.
     pub members: usize,
 }
 
-/// What a node was before it was added.
+/// The membership of a node before it was added.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Was {
+pub enum PreviousMembership {
     /// No member.
-    Stranger,
+    NotMember,
     /// A member with the same address.
     Member,
     /// A member with this address.
-    Elsewhere(String),
+    OtherAddress(String),
 }
 
 impl<L: Log> Admin<L> {
@@ -43,10 +43,14 @@ impl<L: Log> Admin<L> {
     ///
     /// If the log does not answer, the cluster has another number of shards than `shards`, another
     /// member has the same address, or the node is alive at another address.
-    pub async fn join(&self, member: &Member, shards: Option<u16>) -> Result<Joined, AdminError> {
-        let (charter, is_new) = self.found(shards).await?;
+    pub async fn join(
+        &self,
+        member: &Member,
+        shards: Option<u16>,
+    ) -> Result<JoinOutcome, AdminError> {
+        let (charter, is_new) = self.find_or_create(shards).await?;
         let before = self.members().await?;
-        let other = |it: &&_| is_at(it, member);
+        let other = |it: &&_| has_same_address(it, member);
         if let Some(other) = before.iter().map(|it| &it.member).find(other) {
             return Err(AdminError::SameAddress {
                 other: other.node.clone(),
@@ -55,22 +59,22 @@ impl<L: Log> Admin<L> {
         }
         let known = before.iter().find(|it| it.member.node == member.node);
         let was = match known {
-            None => Was::Stranger,
-            Some(known) if known.member.address == member.address => Was::Member,
-            Some(known) => Was::Elsewhere(known.member.address.to_string()),
+            None => PreviousMembership::NotMember,
+            Some(known) if known.member.address == member.address => PreviousMembership::Member,
+            Some(known) => PreviousMembership::OtherAddress(known.member.address.to_string()),
         };
-        if let Was::Elsewhere(address) = &was {
-            self.check_is_away(&member.node, address).await?;
+        if let PreviousMembership::OtherAddress(address) = &was {
+            self.check_not_alive(&member.node, address).await?;
         }
-        if was != Was::Member {
-            self.tell(Request::Join(member.clone())).await?;
+        if was != PreviousMembership::Member {
+            self.send(LogRequest::Join(member.clone())).await?;
         }
         let after = self.members().await?;
         let place = after.iter().position(|it| it.member == *member);
         let Some(place) = place else {
             return Err(no_member(&member.node, &after));
         };
-        Ok(Joined {
+        Ok(JoinOutcome {
             charter,
             is_new,
             was,
@@ -81,9 +85,9 @@ impl<L: Log> Admin<L> {
 
     /// Checks that no process is the node, whose address is to change: the other nodes would lose
     /// their links to it.
-    async fn check_is_away(&self, node: &NodeName, address: &str) -> Result<(), AdminError> {
-        let signs = self.signs(|it| it.member.node == *node).await?;
-        match signs.iter().any(|(_, life)| *life == Life::Alive) {
+    async fn check_not_alive(&self, node: &NodeName, address: &str) -> Result<(), AdminError> {
+        let liveness = self.liveness(|it| it.member.node == *node).await?;
+        match liveness.iter().any(|(_, life)| *life == Liveness::Alive) {
             false => Ok(()),
             true => Err(AdminError::AliveAt {
                 node: node.clone(),
@@ -92,16 +96,16 @@ impl<L: Log> Admin<L> {
         }
     }
 
-    /// Returns what the cluster is, and whether it was made now.
-    async fn found(&self, shards: Option<u16>) -> Result<(Charter, bool), AdminError> {
+    /// Returns the charter of the cluster, and whether it was made now.
+    async fn find_or_create(&self, shards: Option<u16>) -> Result<(Charter, bool), AdminError> {
         let (charter, is_new) = match self.charter().await? {
             Some(charter) => (charter, false),
             None => {
                 let mut random = [0; 16];
                 getrandom::fill(&mut random).map_err(|error| AdminError::Random(error.into()))?;
                 let wanted = Charter::new(u128::from_le_bytes(random), shards.unwrap_or(SHARDS))?;
-                let founded = self.ask(Request::Found(wanted), |answer| match answer {
-                    Answer::Founded(charter) => Some(charter),
+                let founded = self.ask(LogRequest::CreateCluster(wanted), |answer| match answer {
+                    LogAnswer::ClusterCreated(charter) => Some(charter),
                     _ => None,
                 });
                 // Another node may have made one meanwhile.
@@ -120,7 +124,7 @@ impl<L: Log> Admin<L> {
 }
 
 /// Returns whether another node is where this one is to be.
-fn is_at(other: &Member, member: &Member) -> bool {
+fn has_same_address(other: &Member, member: &Member) -> bool {
     other.node != member.node && other.address == member.address
 }
 

@@ -1,27 +1,30 @@
-//! What an operator asks of the log: who belongs to the cluster, and how it is.
+//! Requests of an operator to the log: members and status of the cluster.
 
-mod begin;
 mod error;
 mod join;
+mod liveness;
 mod remove;
-mod signs;
+mod start_journals;
 mod status;
 #[cfg(test)]
 mod tests;
 
 pub use error::AdminError;
 #[cfg(test)]
-pub use join::Joined;
-pub use join::Was;
-pub use signs::Life;
+pub use join::JoinOutcome;
+pub use join::PreviousMembership;
+pub use liveness::Liveness;
 pub use status::LeaderStatus;
-pub use status::{NodeStatus, ShardStatus, Status};
+pub use status::{ClusterStatus, NodeStatus, ShardStatus};
 
 use std::sync::Arc;
 
 use super::{
     Charter, ShardId,
-    log::{Answer, Log, Membership, NodeName, Request, Tail, Unanswered, Why},
+    log::{
+        JournalTail, Log, LogAnswer, LogRequest, LogUnanswered, Membership, NodeName,
+        UnansweredReason,
+    },
 };
 
 /// The most times that a request is sent. Each attempt asks another member of etcd first.
@@ -46,8 +49,8 @@ impl<L: Log> Admin<L> {
     /// Sends a request until it is answered, a few times if that can help.
     async fn ask<T>(
         &self,
-        request: Request,
-        read: impl Fn(Answer) -> Option<T>,
+        request: LogRequest,
+        read: impl Fn(LogAnswer) -> Option<T>,
     ) -> Result<T, AdminError> {
         let mut unanswered = None;
         for _ in 0..ATTEMPTS {
@@ -56,7 +59,7 @@ impl<L: Log> Admin<L> {
                     return Ok(read(answer).expect("an answer is of the kind of its request"));
                 }
                 Err(error) => {
-                    let is_damage = matches!(error.0, Why::Damage(_));
+                    let is_damage = matches!(error.0, UnansweredReason::Damage(_));
                     unanswered = Some(error);
                     if is_damage {
                         break;
@@ -64,19 +67,19 @@ impl<L: Log> Admin<L> {
                 }
             }
         }
-        let error: Unanswered = unanswered.expect("it was sent");
+        let error: LogUnanswered = unanswered.expect("it was sent");
         Err(error.into())
     }
 
     async fn charter(&self) -> Result<Option<Charter>, AdminError> {
-        self.ask(Request::Charter, |answer| match answer {
-            Answer::Charter(charter) => Some(charter),
+        self.ask(LogRequest::Charter, |answer| match answer {
+            LogAnswer::Charter(charter) => Some(charter),
             _ => None,
         })
         .await
     }
 
-    /// Returns what the cluster is.
+    /// Returns the charter of the cluster.
     ///
     /// # Errors
     ///
@@ -87,22 +90,22 @@ impl<L: Log> Admin<L> {
 
     /// Returns the members.
     async fn members(&self) -> Result<Vec<Membership>, AdminError> {
-        self.ask(Request::Members, |answer| match answer {
-            Answer::Members(members) => Some(members),
+        self.ask(LogRequest::Members, |answer| match answer {
+            LogAnswer::Members(members) => Some(members),
             _ => None,
         })
         .await
     }
 
-    /// Sends a request whose answer says nothing.
-    async fn tell(&self, request: Request) -> Result<(), AdminError> {
-        self.ask(request, |answer| (answer == Answer::Done).then_some(()))
+    /// Sends a request whose answer is `Done`.
+    async fn send(&self, request: LogRequest) -> Result<(), AdminError> {
+        self.ask(request, |answer| (answer == LogAnswer::Done).then_some(()))
             .await
     }
 
     async fn reports(&self, shard: ShardId) -> Result<Vec<(NodeName, u64)>, AdminError> {
-        self.ask(Request::Reports(shard), |answer| match answer {
-            Answer::Reports(reports) => Some(reports),
+        self.ask(LogRequest::Reports(shard), |answer| match answer {
+            LogAnswer::Reports(reports) => Some(reports),
             _ => None,
         })
         .await
@@ -110,19 +113,22 @@ impl<L: Log> Admin<L> {
 
     /// Returns the extent of a journal, if its entries are read from `u64::MAX` on, and otherwise
     /// these.
-    pub(crate) async fn tail(&self, shard: ShardId, from: u64) -> Result<Tail, AdminError> {
+    pub(crate) async fn tail(&self, shard: ShardId, from: u64) -> Result<JournalTail, AdminError> {
         let node = NodeName::from("");
-        self.ask(Request::Tail { shard, from, node }, |answer| match answer {
-            Answer::Tail(tail) => Some(tail),
-            _ => None,
-        })
+        self.ask(
+            LogRequest::Tail { shard, from, node },
+            |answer| match answer {
+                LogAnswer::Tail(tail) => Some(tail),
+                _ => None,
+            },
+        )
         .await
     }
 
     async fn first(&self, shard: ShardId) -> Result<(u64, Arc<[u8]>), AdminError> {
-        let request = Request::First { shard, from: 0 };
+        let request = LogRequest::First { shard, from: 0 };
         self.ask(request, |answer| match answer {
-            Answer::First(seq, entry) => Some((seq, entry)),
+            LogAnswer::First(seq, entry) => Some((seq, entry)),
             _ => None,
         })
         .await

@@ -1,9 +1,9 @@
 //! Removing a node.
 
-use super::{Admin, AdminError, Life, join::no_member};
+use super::{Admin, AdminError, Liveness, join::no_member};
 use crate::{
     ShardId,
-    log::{Log, NodeName, Request},
+    log::{Log, LogRequest, NodeName},
 };
 
 impl<L: Log> Admin<L> {
@@ -25,8 +25,8 @@ impl<L: Log> Admin<L> {
             return Err(AdminError::Only(name));
         }
         if !force {
-            let signs = self.signs(|it| it.member.node == name).await?;
-            if signs.iter().any(|(_, life)| *life == Life::Alive) {
+            let liveness = self.liveness(|it| it.member.node == name).await?;
+            if liveness.iter().any(|(_, life)| *life == Liveness::Alive) {
                 return Err(AdminError::Alive(name));
             }
             let others = members.iter().map(|it| &it.member.node);
@@ -35,7 +35,7 @@ impl<L: Log> Admin<L> {
                 self.check(shard, &others).await?;
             }
         }
-        self.tell(Request::Remove(name)).await?;
+        self.send(LogRequest::Remove(name)).await?;
         Ok(self.members().await?.len())
     }
 

@@ -1,19 +1,19 @@
-//! How a cluster is.
+//! The status of a cluster.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
-use super::{Admin, AdminError, Life};
+use super::{Admin, AdminError, Liveness};
 use crate::{
     Charter, ShardId, entry,
-    log::{Log, Membership, MissingLink, Tail},
+    log::{JournalTail, Log, Membership, MissingLink},
 };
 
-/// How a cluster is.
+/// The status of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Status {
-    /// What it is.
+pub struct ClusterStatus {
+    /// Its charter.
     #[serde(serialize_with = "id", rename = "cluster")]
     pub charter: Charter,
     /// The members, by name.
@@ -22,7 +22,7 @@ pub struct Status {
     pub shards: Vec<ShardStatus>,
 }
 
-/// How a member is.
+/// The status of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeStatus {
     /// Its name.
@@ -30,19 +30,19 @@ pub struct NodeStatus {
     /// Where other nodes reach it.
     pub address: String,
     /// Whether it lives.
-    pub state: Life,
-    /// How long its lease lasts. `None`: it has none.
+    pub state: Liveness,
+    /// The time to live of its lease in milliseconds. `None`: it has none.
     pub lease_ms: Option<u64>,
     /// The links to other nodes that it does not have, as of its heartbeat.
     pub missing_links: Arc<[MissingLink]>,
 }
 
-/// How a shard is.
+/// The status of a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShardStatus {
     /// Its number.
     pub shard: u16,
-    /// Who leads it. `None`: nobody.
+    /// Its leader. `None`: there is none.
     pub leader: Option<LeaderStatus>,
     /// The places of the first and the last entry of its journal. `None`: see `error`.
     pub first: Option<u64>,
@@ -56,7 +56,7 @@ pub struct ShardStatus {
     pub error: Option<String>,
 }
 
-/// How the leader of a shard is.
+/// The leader of a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeaderStatus {
     /// The node.
@@ -72,18 +72,18 @@ fn id<S: Serializer>(charter: &Charter, serializer: S) -> Result<S::Ok, S::Error
 }
 
 impl<L: Log> Admin<L> {
-    /// Returns how the cluster is. Takes a lease if a node is silent. A shard whose keys are
+    /// Returns the status of the cluster. Takes a lease if a node is silent. A shard whose keys are
     /// damaged does not hide the others.
     ///
     /// # Errors
     ///
     /// If the log does not answer, or there is no cluster.
-    pub async fn status(&self) -> Result<Status, AdminError> {
+    pub async fn status(&self) -> Result<ClusterStatus, AdminError> {
         let charter = self.cluster().await?;
-        let signs = self.signs(|_| true).await?;
+        let liveness = self.liveness(|_| true).await?;
         let mut shards = Vec::new();
         for shard in (0..charter.shards).map(ShardId) {
-            shards.push(match self.shard(shard, &signs).await {
+            shards.push(match self.shard(shard, &liveness).await {
                 Err(AdminError::Damage(error)) => ShardStatus {
                     shard: shard.0,
                     leader: None,
@@ -96,9 +96,9 @@ impl<L: Log> Admin<L> {
                 status => status?,
             });
         }
-        Ok(Status {
+        Ok(ClusterStatus {
             charter,
-            nodes: signs.iter().map(node).collect(),
+            nodes: liveness.iter().map(node).collect(),
             shards,
         })
     }
@@ -106,14 +106,14 @@ impl<L: Log> Admin<L> {
     async fn shard(
         &self,
         shard: ShardId,
-        signs: &[(Membership, Life)],
+        liveness: &[(Membership, Liveness)],
     ) -> Result<ShardStatus, AdminError> {
         let tail = self.tail(shard, u64::MAX).await?;
         let bytes = self.bytes(shard, tail.last).await?;
         let reports = self.reports(shard).await?.into_iter();
         Ok(ShardStatus {
             shard: shard.0,
-            leader: leader(&tail, signs),
+            leader: leader(&tail, liveness),
             first: Some(tail.first),
             last: Some(tail.last),
             bytes,
@@ -139,32 +139,35 @@ impl<L: Log> Admin<L> {
     }
 }
 
-fn node((it, life): &(Membership, Life)) -> NodeStatus {
+fn node((it, life): &(Membership, Liveness)) -> NodeStatus {
     let millis = |ttl: std::time::Duration| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     NodeStatus {
         node: it.member.node.to_string(),
         address: it.member.address.to_string(),
         state: *life,
-        lease_ms: it.beat.map(|beat| millis(beat.ttl)),
+        lease_ms: it.heartbeat.map(|heartbeat| millis(heartbeat.ttl)),
         missing_links: it.missing_links.clone(),
     }
 }
 
-fn leader(tail: &Tail, signs: &[(Membership, Life)]) -> Option<LeaderStatus> {
-    let led = tail.led.as_ref()?;
-    let member = &led.leader.member;
-    let mut signs = signs.iter();
-    let is_alive = signs.any(|(it, life)| it.member.node == member.node && *life == Life::Alive);
-    let is_current = led.beat.is_some_and(|beat| beat.lease == led.leader.lease);
+fn leader(tail: &JournalTail, liveness: &[(Membership, Liveness)]) -> Option<LeaderStatus> {
+    let current = tail.leader.as_ref()?;
+    let member = &current.leader.member;
+    let mut liveness = liveness.iter();
+    let is_alive =
+        liveness.any(|(it, life)| it.member.node == member.node && *life == Liveness::Alive);
+    let is_current = current
+        .heartbeat
+        .is_some_and(|heartbeat| heartbeat.lease == current.leader.lease);
     Some(LeaderStatus {
         node: member.node.to_string(),
-        epoch: led.leader.epoch,
+        epoch: current.leader.epoch,
         alive: is_alive && is_current,
     })
 }
 
-impl Status {
-    /// Returns what is wrong, each with its cure. Empty: every member is alive and reaches the
+impl ClusterStatus {
+    /// Returns the problems, each with its cure. Empty: every member is alive and reaches the
     /// others, and each shard has a living leader.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
@@ -176,9 +179,9 @@ impl Status {
         }
         for NodeStatus { node, state, .. } in &self.nodes {
             let what = match state {
-                Life::Alive => continue,
-                Life::Silent => "is silent",
-                Life::Left => "does not run",
+                Liveness::Alive => continue,
+                Liveness::Silent => "is silent",
+                Liveness::Left => "does not run",
             };
             problems.push(format!(
                 "node {node} {what}: start it, or remove it with `hyper-delay cluster remove {node}`"
@@ -209,7 +212,7 @@ impl Status {
         problems
     }
 
-    /// Returns what to know besides.
+    /// Returns notes that are no problems.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let behind = |node: &&NodeStatus| {
@@ -239,7 +242,11 @@ impl Status {
 
     /// Returns the links between nodes that live, with the node that does not have it.
     fn missing_links(&self) -> impl Iterator<Item = (&str, &MissingLink)> {
-        let alive = || self.nodes.iter().filter(|node| node.state == Life::Alive);
+        let alive = || {
+            self.nodes
+                .iter()
+                .filter(|node| node.state == Liveness::Alive)
+        };
         let links =
             alive().flat_map(|node| node.missing_links.iter().map(|link| (&*node.node, link)));
         links.filter(move |(_, link)| alive().any(|node| node.node == *link.to))

@@ -2,10 +2,10 @@
 //!
 //! A state machine without threads, sockets and clock, like the scheduler. A client is connected to
 //! any node. What it asks for goes to the leader of the shard of its route, in the order in which
-//! the client sent it ([`session`]); the leader's scheduler sees the connection as one of its
+//! the client sent it ([`leader_session`]); the leader's scheduler sees the connection as one of its
 //! consumers. Deliveries come back, and the forwarder remembers them ([`deliveries`]): it sends
 //! each answer to the present leader, with the full name of the delivery, and tells a new leader
-//! what is in flight. The credit of a connection holds over all shards ([`lending`]).
+//! what is in flight. The credit of a connection holds over all shards ([`credit`]).
 //!
 //! ```text
 //! connections ──▶ Forwarder ──▶ leader of shard 0, here or on another node
@@ -14,27 +14,27 @@
 //!
 //! # When a session ends
 //!
-//! Then it is not known whether the requests under way took effect: they are answered with
+//! Then it is not known whether the requests in flight took effect: they are answered with
 //! `unavailable`, before anything else is sent. Deliveries that are not written yet are void
 //! ([`Authority`]), because another leader may give their tasks to another consumer.
 
-mod answers;
 mod connection;
-mod contents;
+mod credit;
 mod deliveries;
-mod lending;
-mod loans;
-mod looks;
-mod operate;
+mod delivery_answers;
+mod leader_messages;
+mod leader_queries;
+mod leader_session;
+mod lend_credit;
+mod operator_requests;
+mod registration_options;
 mod requests;
-mod session;
-mod sessions;
-mod told;
-mod untold;
+mod session_lifecycle;
+mod task_contents;
+mod unconfirmed;
 pub(crate) mod wire;
-mod wishes;
 
-pub(crate) use looks::AskedId;
+pub(crate) use leader_queries::CallerId;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,9 +43,9 @@ use std::{
 };
 
 use self::{
-    connection::Connection,
-    looks::Looks,
-    session::{Pending, Session},
+    connection::ServedConnection,
+    leader_queries::LeaderQueries,
+    leader_session::{LeaderSession, PendingRequest},
     wire::{ToLeader, ToServing},
 };
 use super::{
@@ -58,19 +58,19 @@ use hyper_delay_engine::{
     authority::Authority,
     clock::{Now, nanos},
     metrics::Metrics,
-    scheduler::{ConsumerId, Input, Message, Next},
+    scheduler::{ConsumerId, ConsumerMessage, NextCall, SchedulerInput},
 };
 use hyper_delay_protocol::{Code, Refusal, Reply};
 
-/// What does not change while a node runs.
+/// The configuration of the forwarder.
 #[derive(Debug, Clone)]
-pub(crate) struct Setup {
+pub(crate) struct ForwarderSetup {
     /// This node.
     pub(crate) node: NodeName,
     pub(crate) shards: u16,
     /// The lease of a node lasts this long.
     pub(crate) lease: Duration,
-    /// The credit of a connection that does not say one.
+    /// The credit of a connection that does not name one.
     pub(crate) credit: u16,
     /// The most routes of a connection, and of all connections of this node.
     pub(crate) max_routes_per_connection: usize,
@@ -81,7 +81,7 @@ pub(crate) struct Setup {
     pub(crate) max_line_bytes: usize,
 }
 
-impl Setup {
+impl ForwarderSetup {
     /// Takes what a configuration says.
     pub(crate) fn new(node: NodeName, shards: u16, lease: Duration, config: &Config) -> Self {
         let mut setup = Self {
@@ -112,78 +112,78 @@ impl Setup {
         self.lease / 64
     }
 
-    /// How often a leader is asked how long its leadership holds.
+    /// The interval of pings, which ask a leader for how long its leadership holds.
     fn ping(&self) -> Duration {
         self.lease / 8
     }
 }
 
-/// What has happened.
+/// An event for the forwarder.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum ForwarderEvent {
     /// On a connection, or what became of a delivery to it.
-    Input(Input),
-    /// Who leads a shard, as far as this node knows.
+    Input(SchedulerInput),
+    /// The leader of a shard, as far as this node knows.
     Leader(ShardId, Option<Leader>),
     /// The replica of this node contains this entry.
     Applied(ShardId, u64),
     /// Whether the replica of this node follows its shard. One that has stopped may be damaged.
-    Follows(ShardId, bool),
+    ReplicaFollows(ShardId, bool),
     /// There is a link to a node.
     Linked(NodeName),
     /// The link to a node is broken.
     Unlinked(NodeName),
     /// Whether another process has the name of this node, and its lease.
     Rival(bool),
-    /// A node says something of a shard.
-    Told(NodeName, ShardId, ToServing),
-    /// Somebody asks whether a route has consumers.
-    HasConsumers(AskedId, Arc<str>),
-    /// Somebody is about to read the replicas of this node, that of a route or all, and waits until
+    /// A message of a leader.
+    LeaderMessage(NodeName, ShardId, ToServing),
+    /// A caller asks whether a route has consumers.
+    HasConsumers(CallerId, Arc<str>),
+    /// A caller is about to read the replicas of this node, that of a route or all, and waits until
     /// they contain everything that was acknowledged before.
-    Fresh(AskedId, Option<Arc<str>>),
+    Fresh(CallerId, Option<Arc<str>>),
 }
 
-/// What is to be done.
+/// The effects to carry out.
 #[derive(Debug, Default)]
-pub(crate) struct Effects {
+pub(crate) struct ForwarderEffects {
     /// For connections, in this order for each.
-    pub(crate) messages: Vec<(ConsumerId, Message)>,
+    pub(crate) messages: Vec<(ConsumerId, ConsumerMessage)>,
     /// For leaders, in this order for each shard and node. A message is lost if there is no link.
     pub(crate) to_leaders: Vec<(NodeName, ShardId, ToLeader)>,
     /// Sessions have ended: their deliveries that wait in an outbox are removed, and reported with
-    /// [`Input::Void`] before the next tick.
+    /// [`SchedulerInput::Voided`] before the next tick.
     pub(crate) revoked: Vec<Arc<Authority>>,
     /// These may read, or must not.
-    pub(crate) fresh: Vec<(AskedId, Result<(), Refusal>)>,
-    /// Answers to [`Event::HasConsumers`], or why there is none.
-    pub(crate) has_consumers: Vec<(AskedId, Result<bool, Refusal>)>,
+    pub(crate) fresh: Vec<(CallerId, Result<(), Refusal>)>,
+    /// Answers to [`ForwarderEvent::HasConsumers`], or why there is none.
+    pub(crate) has_consumers: Vec<(CallerId, Result<bool, Refusal>)>,
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Forwarder {
-    setup: Setup,
+    setup: ForwarderSetup,
     now: Now,
     /// By shard.
-    sessions: Vec<Session>,
+    sessions: Vec<LeaderSession>,
     /// The nodes to which there is a link; this one is always among them.
     linked: BTreeSet<NodeName>,
-    connections: BTreeMap<ConsumerId, Connection>,
+    connections: BTreeMap<ConsumerId, ServedConnection>,
     /// Registrations of all connections.
     routes: usize,
-    looks: Looks,
+    queries: LeaderQueries,
     /// Another process has the name of this node, and its lease.
     has_rival: bool,
     /// This node ends, and closes its connections.
     is_ending: bool,
     metrics: Arc<Metrics>,
-    effects: Effects,
+    effects: ForwarderEffects,
 }
 
 impl Forwarder {
-    pub(crate) fn new(setup: Setup, metrics: Arc<Metrics>, now: Now) -> Self {
-        let sessions = (0..setup.shards).map(|_| Session::new(now.monotonic));
+    pub(crate) fn new(setup: ForwarderSetup, metrics: Arc<Metrics>, now: Now) -> Self {
+        let sessions = (0..setup.shards).map(|_| LeaderSession::new(now.monotonic));
         Self {
             sessions: sessions.collect(),
             linked: BTreeSet::from([setup.node.clone()]),
@@ -191,46 +191,54 @@ impl Forwarder {
             now,
             connections: BTreeMap::new(),
             routes: 0,
-            looks: Looks::default(),
+            queries: LeaderQueries::default(),
             has_rival: false,
             is_ending: false,
             metrics,
-            effects: Effects::default(),
+            effects: ForwarderEffects::default(),
         }
     }
 
-    /// Something has happened.
-    pub(crate) fn handle(&mut self, event: Event, now: Now) {
+    /// Handles an event.
+    pub(crate) fn handle(&mut self, event: ForwarderEvent, now: Now) {
         self.now = now;
         match event {
-            Event::Input(input) => self.input(input),
-            Event::Leader(shard, leader) => self.leader_is(shard, leader),
-            Event::Applied(shard, seq) => self.applied(shard, seq),
-            Event::Follows(shard, follows) => self.follows(shard, follows),
-            Event::Linked(node) => self.linked(node),
-            Event::Unlinked(node) => self.unlinked(&node),
-            Event::Rival(has_rival) => self.has_rival = has_rival,
-            Event::Told(node, shard, told) => self.told(&node, shard, told),
-            Event::HasConsumers(id, route) => self.has_consumers(id, route),
-            Event::Fresh(id, route) => self.fresh(id, route.as_deref()),
+            ForwarderEvent::Input(input) => self.handle_input(input),
+            ForwarderEvent::Leader(shard, leader) => self.set_leader(shard, leader),
+            ForwarderEvent::Applied(shard, seq) => self.replica_applied(shard, seq),
+            ForwarderEvent::ReplicaFollows(shard, follows) => self.replica_follows(shard, follows),
+            ForwarderEvent::Linked(node) => self.linked(node),
+            ForwarderEvent::Unlinked(node) => self.unlinked(&node),
+            ForwarderEvent::Rival(has_rival) => self.has_rival = has_rival,
+            ForwarderEvent::LeaderMessage(node, shard, message) => {
+                self.handle_leader_message(&node, shard, message);
+            }
+            ForwarderEvent::HasConsumers(id, route) => self.query_consumers(id, route),
+            ForwarderEvent::Fresh(id, route) => self.query_applied(id, route.as_deref()),
         }
     }
 
     /// Time has passed. Returns when the next call must come at the latest.
-    pub(crate) fn tick(&mut self, now: Now) -> Next {
+    pub(crate) fn tick(&mut self, now: Now) -> NextCall {
         self.now = now;
         self.advance_sessions();
         self.expire_deliveries();
-        self.expire_looks();
-        let sessions = self.sessions.iter().filter_map(|it| self.next_of(it));
+        self.expire_queries();
+        let sessions = self
+            .sessions
+            .iter()
+            .filter_map(|it| self.next_session_event(it));
         let deliveries = self.connections.values();
         let deliveries = deliveries.filter_map(|connection| connection.deliveries.next());
-        let next = sessions.chain(deliveries).chain(self.next_look()).min();
-        next.map_or(Next::Never, Next::At)
+        let next = sessions
+            .chain(deliveries)
+            .chain(self.next_query_expiry())
+            .min();
+        next.map_or(NextCall::Never, NextCall::At)
     }
 
-    /// Returns what is to be done, since the last call.
-    pub(crate) fn take_effects(&mut self) -> Effects {
+    /// Returns the effects since the last call.
+    pub(crate) fn take_effects(&mut self) -> ForwarderEffects {
         std::mem::take(&mut self.effects)
     }
 
@@ -254,12 +262,12 @@ impl Forwarder {
         let now = self.now.monotonic;
         let lease = nanos(self.setup.lease);
         let sessions = self.sessions.iter().enumerate();
-        let without =
-            sessions.filter(|(_, session)| session.up().is_none() && session.ended + lease <= now);
+        let without = sessions
+            .filter(|(_, session)| session.active().is_none() && session.ended + lease <= now);
         let without: Vec<_> = without.map(|(shard, _)| shard.to_string()).collect();
         match without.is_empty() {
             true => Ok(()),
-            false => Err(self.rival().unwrap_or_else(|| {
+            false => Err(self.rival_reason().unwrap_or_else(|| {
                 format!(
                     "this node reaches no leader of shard {}: look at `hyper-delay cluster status`",
                     without.join(", ")
@@ -269,7 +277,7 @@ impl Forwarder {
     }
 
     /// Returns why this node reaches no leader, if another process has its name.
-    fn rival(&self) -> Option<String> {
+    fn rival_reason(&self) -> Option<String> {
         let node = &self.setup.node;
         self.has_rival.then(|| {
             format!("another process has the name of this node ({node}): stop one of them")
@@ -286,7 +294,7 @@ impl Forwarder {
         shard_of(route, self.setup.shards)
     }
 
-    fn session(&mut self, shard: ShardId) -> &mut Session {
+    fn session(&mut self, shard: ShardId) -> &mut LeaderSession {
         &mut self.sessions[usize::from(shard.0)]
     }
 
@@ -297,8 +305,8 @@ impl Forwarder {
         }
     }
 
-    fn reply(&mut self, to: Pending, reply: Reply) {
-        let message = Message::Reply {
+    fn reply(&mut self, to: PendingRequest, reply: Reply) {
+        let message = ConsumerMessage::Reply {
             reply,
             tag: to.tag,
             weight: to.weight,
@@ -307,7 +315,7 @@ impl Forwarder {
     }
 
     /// Answers a request of which it is not known whether it took effect.
-    fn unavailable(&mut self, to: Pending, message: &str) {
+    fn unavailable(&mut self, to: PendingRequest, message: &str) {
         let refusal = Refusal {
             id: to.id.clone(),
             route: to.route.clone(),

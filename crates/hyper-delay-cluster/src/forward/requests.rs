@@ -1,63 +1,63 @@
-//! What clients ask for.
+//! Requests of clients.
 
 use std::sync::Arc;
 
 use super::{
     Forwarder,
-    connection::Connection,
-    session::{Contents, Pending, Queueable, What},
-    wire::{Asked, NO_ANSWER, ToLeader, Why},
+    connection::ServedConnection,
+    leader_session::{PendingRequest, QueueableRequest, ReplyAction, TaskContents},
+    wire::{ForwardedRequest, NO_ANSWER, ToLeader, UnsentReason},
 };
 use crate::{ShardId, shard_of};
-use hyper_delay_engine::scheduler::{Ask, ConsumerId, Input};
+use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, SchedulerInput};
 use hyper_delay_protocol::{
-    Accept, Code, Mode, Refusal, Reply, Request, Schedule,
+    Accept, Code, Refusal, RegisterMode, Reply, Request, Schedule,
     access::{Denial, Grant, Right},
 };
 
 impl Forwarder {
     /// Something has happened on a connection.
-    pub(super) fn input(&mut self, input: Input) {
+    pub(super) fn handle_input(&mut self, input: SchedulerInput) {
         match input {
-            Input::Opened(consumer) => {
-                let connection = Connection::new(self.setup.credit);
+            SchedulerInput::Opened(consumer) => {
+                let connection = ServedConnection::new(self.setup.credit);
                 self.connections.insert(consumer, connection);
             }
-            Input::Closing(consumer) => self.closing(consumer),
-            Input::Closed(consumer) => self.closed(consumer),
-            Input::Asked(consumer, asks) => {
+            SchedulerInput::Closing(consumer) => self.closing(consumer),
+            SchedulerInput::Closed(consumer) => self.closed(consumer),
+            SchedulerInput::Requested(consumer, asks) => {
                 for ask in asks {
-                    self.asked(consumer, ask);
+                    self.handle_request(consumer, ask);
                 }
             }
-            Input::Operated(operated) => self.operated(*operated),
-            Input::Seen(seen) => self.seen(seen),
-            Input::Future(reply_to) => self.future(reply_to),
-            Input::Stats(asked) => self.counts(asked),
-            Input::Settings(settings) => self.setup.configure(settings.config()),
-            Input::Ending => self.ending(),
-            Input::Unsent(copy) => self.not_sent(copy, Why::Gone),
-            Input::Unwritten { copy, attempt } => {
-                self.not_sent(copy, Why::Unwritten { attempt });
+            SchedulerInput::OperatorRequested(operated) => self.forward_operator_request(*operated),
+            SchedulerInput::TaskLookup(seen) => self.query_in_flight(seen),
+            SchedulerInput::Future(reply_to) => self.query_forecast(reply_to),
+            SchedulerInput::Stats(asked) => self.query_counts(asked),
+            SchedulerInput::Settings(settings) => self.setup.configure(settings.config()),
+            SchedulerInput::ShuttingDown => self.ending(),
+            SchedulerInput::Unsent(copy) => self.report_unsent(copy, UnsentReason::Gone),
+            SchedulerInput::Unwritten { copy, attempt } => {
+                self.report_unsent(copy, UnsentReason::Unwritten { attempt });
             }
-            Input::Void {
+            SchedulerInput::Voided {
                 copy,
                 attempt,
                 authority,
             } => {
                 if self.has_copy_of(&copy, authority.as_ref()) {
-                    self.not_sent(copy, Why::Void { attempt });
+                    self.report_unsent(copy, UnsentReason::Void { attempt });
                 }
             }
-            Input::SentTooLate {
+            SchedulerInput::SentTooLate {
                 copy,
                 attempt,
                 until,
             } => {
-                self.not_sent(copy, Why::TooLate { attempt, until });
+                self.report_unsent(copy, UnsentReason::TooLate { attempt, until });
             }
-            Input::Undeliverable { copy, reason } => {
-                self.not_sent(copy, Why::Undeliverable(reason));
+            SchedulerInput::Undeliverable { copy, reason } => {
+                self.report_unsent(copy, UnsentReason::Undeliverable(reason));
             }
             _ => debug_assert!(false, "this is for a scheduler"),
         }
@@ -67,7 +67,7 @@ impl Forwarder {
     fn ending(&mut self) {
         self.is_ending = true;
         for shard in (0..self.setup.shards).map(ShardId) {
-            if self.session(shard).up().is_some() {
+            if self.session(shard).active().is_some() {
                 self.send(shard, ToLeader::Ending);
             }
         }
@@ -85,7 +85,7 @@ impl Forwarder {
     }
 
     fn closed(&mut self, consumer: ConsumerId) {
-        self.gives_back_waiting(consumer, |_| true);
+        self.return_waiting_copies(consumer, |_| true);
         let Some(connection) = self.connections.remove(&consumer) else {
             return;
         };
@@ -95,20 +95,20 @@ impl Forwarder {
         }
     }
 
-    fn asked(&mut self, consumer: ConsumerId, ask: Ask) {
-        let Ask {
+    fn handle_request(&mut self, consumer: ConsumerId, ask: ClientRequest) {
+        let ClientRequest {
             line,
             weight,
             grant,
         } = ask;
         let (route, id) = line.request.names();
-        let to = Pending {
+        let to = PendingRequest {
             consumer,
             tag: line.tag,
             weight,
             route: route.cloned(),
             id: id.cloned(),
-            what: What::Other,
+            action: ReplyAction::Other,
         };
         match line.request {
             Request::Ping => self.reply(to, Reply::Pong),
@@ -131,30 +131,35 @@ impl Forwarder {
                 delivery,
                 extend_ms,
             } => self.touched(to, &delivery, extend_ms),
-            request @ Request::Cancel { .. } => self.ask(to, request, grant),
+            request @ Request::Cancel { .. } => self.forward_request(to, request, grant),
             _ => {
                 debug_assert!(false, "the connection answers these");
-                self.reply_or_quiet(to, None);
+                self.reply_or_release(to, None);
             }
         }
     }
 
     /// Passes a request of a route to the leader of its shard.
-    pub(super) fn ask(&mut self, to: Pending, request: Request, grant: Option<Arc<Grant>>) {
+    pub(super) fn forward_request(
+        &mut self,
+        to: PendingRequest,
+        request: Request,
+        grant: Option<Arc<Grant>>,
+    ) {
         let shard = to.route.as_ref().map(|route| self.shard_of(route));
-        let asked = Box::new(Asked::Request(request, grant));
+        let asked = Box::new(ForwardedRequest::Request(request, grant));
         self.forward(
             shard.unwrap_or_default(),
             to.consumer,
-            Queueable::Request(asked, to),
+            QueueableRequest::Request(asked, to),
         );
     }
 
     fn register(
         &mut self,
-        mut to: Pending,
+        mut to: PendingRequest,
         route: Arc<str>,
-        mode: Mode,
+        mode: RegisterMode,
         (credit, accept): (Option<u16>, Option<Accept>),
     ) {
         if let Some(refusal) = self.refuse_route(to.consumer, &route) {
@@ -162,38 +167,42 @@ impl Forwarder {
         }
         let consumer = to.consumer;
         let Some(connection) = self.connections.get_mut(&consumer) else {
-            return self.reply_or_quiet(to, None);
+            return self.reply_or_release(to, None);
         };
-        let wish = connection.wish(credit, accept);
+        let options = connection.request_options(credit, accept);
         if connection.own_route() == Some(&route) {
-            connection.keeps_own();
+            connection.keep_own_route();
         }
         let is_new = connection.add_route(&route, mode);
         self.routes += usize::from(is_new);
         self.balance(consumer);
-        to.what = What::Register { mode, is_new, wish };
+        to.action = ReplyAction::Register {
+            mode,
+            is_new,
+            options,
+        };
         let register = Request::Register {
             route,
             credit: None,
             mode,
             accept: None,
         };
-        self.ask(to, register, None);
+        self.forward_request(to, register, None);
     }
 
     /// Tells the leader of a shard of a connection, if there is one.
-    pub(super) fn open(&mut self, shard: ShardId, consumer: ConsumerId) {
+    pub(super) fn open_at_leader(&mut self, shard: ShardId, consumer: ConsumerId) {
         let session = self.session(shard);
-        let is_here = session.contents == Contents::Here;
-        let Some(up) = session.up() else {
+        let is_here = session.contents == TaskContents::Available;
+        let Some(active) = session.active() else {
             return;
         };
-        let lends = up.lends;
+        let lends = active.lends;
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
         if lends {
-            connection.lending.open_once(shard);
+            connection.loans.open_once(shard);
         }
         if connection.opened.insert(shard) {
             self.send(shard, ToLeader::Opened(consumer));
@@ -212,34 +221,34 @@ impl Forwarder {
         consumer: ConsumerId,
         shard: ShardId,
         route: &Arc<str>,
-        mode: Mode,
+        mode: RegisterMode,
     ) {
-        let up = self.session(shard).up();
-        let lends = up.is_some_and(|up| up.lends);
+        let active = self.session(shard).active();
+        let lends = active.is_some_and(|active| active.lends);
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
         if connection.own_route() == Some(route) {
-            connection.keeps_own();
+            connection.keep_own_route();
         }
         if !connection.add_route(route, mode) {
             return;
         }
         self.routes += 1;
         if lends && !connection.is_closing {
-            connection.lending.open_once(shard);
+            connection.loans.open_once(shard);
             self.balance(consumer);
         }
     }
 
-    fn unregister(&mut self, to: Pending, route: Arc<str>) {
-        self.leave(to.consumer, &route);
-        self.ask(to, Request::Unregister { route }, None);
+    fn unregister(&mut self, to: PendingRequest, route: Arc<str>) {
+        self.leave_route(to.consumer, &route);
+        self.forward_request(to, Request::Unregister { route }, None);
     }
 
     /// A connection has a route no longer. With the last one of a shard, its leader gives back what
     /// it was lent.
-    pub(super) fn leave(&mut self, consumer: ConsumerId, route: &str) {
+    pub(super) fn leave_route(&mut self, consumer: ConsumerId, route: &str) {
         let (shard, shards) = (self.shard_of(route), self.setup.shards);
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
@@ -250,7 +259,7 @@ impl Forwarder {
         self.routes -= 1;
         let mut others = connection.routes().keys();
         if !others.any(|other| shard_of(other, shards) == shard) {
-            connection.lending.retire(shard);
+            connection.loans.retire(shard);
             self.balance(consumer);
         }
     }
@@ -284,13 +293,18 @@ impl Forwarder {
     }
 
     /// Passes a schedule on, with a route and an id: a client that must repeat it has both.
-    fn schedule(&mut self, mut to: Pending, mut schedule: Schedule, grant: Option<Arc<Grant>>) {
+    fn schedule(
+        &mut self,
+        mut to: PendingRequest,
+        mut schedule: Schedule,
+        grant: Option<Arc<Grant>>,
+    ) {
         let consumer = to.consumer;
         let (route, is_own) = match schedule.route.take() {
             Some(route) => (route, false),
             None => match self.route_of(consumer) {
                 Some(route) => route,
-                None => return self.reply_or_quiet(to, None),
+                None => return self.reply_or_release(to, None),
             },
         };
         if let Some(grant) = grant.as_ref().filter(|_| !is_own)
@@ -311,12 +325,12 @@ impl Forwarder {
                 return self.refuse(to, Refusal { id, ..refusal });
             }
             self.bind_own(consumer, &route);
-            to.what = What::ScheduleOnOwn;
+            to.action = ReplyAction::ScheduleOnOwn;
         }
         to.id = Some(id);
         to.route = Some(route.clone());
         schedule.route = Some(route);
-        self.ask(to, Request::Schedule(schedule), grant);
+        self.forward_request(to, Request::Schedule(schedule), grant);
     }
 
     /// Registers the connection's own route.
@@ -324,14 +338,14 @@ impl Forwarder {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
-        connection.schedules_on_own();
-        if connection.add_route(route, Mode::Shared) {
+        connection.note_own_schedule();
+        if connection.add_route(route, RegisterMode::Shared) {
             self.routes += 1;
             let shard = self.shard_of(route);
-            self.open(shard, consumer);
+            self.open_at_leader(shard, consumer);
             self.send(
                 shard,
-                ToLeader::Bound(consumer, route.clone(), Mode::Shared),
+                ToLeader::Bound(consumer, route.clone(), RegisterMode::Shared),
             );
         }
     }
@@ -342,17 +356,20 @@ impl Forwarder {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
-        if !connection.scheduled_on_own(was_refused) {
+        if !connection.own_schedule_answered(was_refused) {
             return;
         }
         let Some(route) = connection.own_route().cloned() else {
             return;
         };
         let shard = self.shard_of(&route);
-        self.leave(consumer, &route);
-        if self.session(shard).up().is_some() {
-            let unregister = Box::new(Asked::Request(Request::Unregister { route }, None));
-            self.send(shard, ToLeader::Asked(consumer, NO_ANSWER, unregister));
+        self.leave_route(consumer, &route);
+        if self.session(shard).active().is_some() {
+            let unregister = Box::new(ForwardedRequest::Request(
+                Request::Unregister { route },
+                None,
+            ));
+            self.send(shard, ToLeader::Request(consumer, NO_ANSWER, unregister));
         }
     }
 

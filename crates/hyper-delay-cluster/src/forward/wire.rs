@@ -1,4 +1,4 @@
-//! What nodes tell each other about the connections of clients.
+//! Messages between serving nodes and leaders about the connections of clients.
 //!
 //! A *session* joins a serving node to the leader of a shard: one leadership, over one link. In it,
 //! the messages of each side arrive in the order in which they were sent, or the session ends.
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::log::NodeName;
 use hyper_delay_engine::{
-    ledger::{Actor, Subject},
-    scheduler::{Adopted, ConsumerId, Counted, Credit, Listed},
+    ledger::{Actor, TaskRevision},
+    scheduler::{ConsumerId, CreditChange, RouteSelection, StatsFromMemory, UnansweredDelivery},
 };
 use hyper_delay_protocol::{
-    Future, Mode, Named, Reply, Request,
+    DeliverySelector, DueCounts, RegisterMode, Reply, Request,
     access::{self, Grant},
 };
 
 /// The number of a request within a session, from 1.
-pub(crate) type Number = u32;
+pub(crate) type RequestNumber = u32;
 
 /// The number of all requests whose answers are ignored.
-pub(super) const NO_ANSWER: Number = Number::MAX;
+pub(super) const NO_ANSWER: RequestNumber = RequestNumber::MAX;
 
 /// From a serving node to the leader of a shard. Connections have the numbers of the serving node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub(crate) enum ToLeader {
         sent: Tick,
         /// The number of the last copy of this leadership that has arrived. `None`: there was no
         /// session with it before, as far as the serving node knows.
-        heard: Option<u64>,
+        last_copy: Option<u64>,
     },
     /// Asks for how long this leadership holds.
     Ping {
@@ -46,9 +46,9 @@ pub(crate) enum ToLeader {
         #[serde(with = "tick")]
         sent: Tick,
         /// The number of the last copy of this leadership that has arrived; 0 if none has.
-        heard: u64,
+        last_copy: u64,
     },
-    /// Every connection and what it has in flight has been told: new deliveries may begin.
+    /// Every connection and what it has in flight was reported: new deliveries may begin.
     Ready,
     /// The serving node ends. What its connections have in flight when they close, or when the link
     /// breaks, has not failed.
@@ -62,9 +62,9 @@ pub(crate) enum ToLeader {
     Opened(ConsumerId),
     /// A registration that an earlier leadership has acknowledged, or of the connection's own
     /// route.
-    Bound(ConsumerId, Arc<str>, Mode),
-    /// What a connection has in flight from an earlier leadership.
-    Adopted(ConsumerId, Vec<Adopted>),
+    Bound(ConsumerId, Arc<str>, RegisterMode),
+    /// The copies that a connection has in flight from an earlier leadership.
+    Adopted(ConsumerId, Vec<UnansweredDelivery>),
     /// A connection may have this many more copies in flight.
     Lent(ConsumerId, u16),
     /// A connection may have this many less; they are returned as soon as they are not used.
@@ -74,22 +74,22 @@ pub(crate) enum ToLeader {
     /// A connection is closed.
     Closed(ConsumerId),
     /// A request, which is answered.
-    Asked(ConsumerId, Number, Box<Asked>),
+    Request(ConsumerId, RequestNumber, Box<ForwardedRequest>),
     /// The work of a delivery is done.
     Acked {
         /// The connection.
         consumer: ConsumerId,
         /// Its task.
-        subject: Subject,
+        revision: TaskRevision,
         /// To be answered once the removal is durable.
-        confirm: Option<Number>,
+        confirm: Option<RequestNumber>,
     },
     /// A delivery is given back.
     Nacked {
         /// The connection.
         consumer: ConsumerId,
         /// Its name.
-        named: Named,
+        named: DeliverySelector,
         /// Its revision.
         seq: u64,
         /// Time until the next round in milliseconds.
@@ -100,67 +100,67 @@ pub(crate) enum ToLeader {
         failed: bool,
     },
     /// A delivery was not sent.
-    NotSent(ConsumerId, NotSent),
+    NotSent(ConsumerId, UnsentDelivery),
 }
 
 /// A request of a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Asked {
+pub(crate) enum ForwardedRequest {
     /// Of a producer or consumer.
     Request(
         Request,
-        #[serde(with = "access::forwarded")] Option<Arc<Grant>>,
+        #[serde(with = "access::forwarded_grant")] Option<Arc<Grant>>,
     ),
     /// Of an operator.
-    Operated(Request, Actor),
-    /// A question that changes nothing.
-    Look(Look),
+    Operator(Request, Actor),
+    /// A query, which changes nothing.
+    Query(LeaderQuery),
 }
 
-/// What only the leader of a shard knows.
+/// A query for something that only the leader of a shard knows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Look {
-    /// How far its store is. Everything that was acknowledged before the question is there.
+pub(crate) enum LeaderQuery {
+    /// The last entry of its store. Everything that was acknowledged before the query is there.
     Applied,
     /// Which of these revisions are in flight.
     InFlight(Vec<u64>),
     /// Counts of its memory.
-    Counts(Listed),
+    Counts(RouteSelection),
     /// Whether a route has consumers.
     HasConsumers(Arc<str>),
     /// How many tasks wait for the minutes, hours and days from this time on, in Unix milliseconds.
     Future(u64),
 }
 
-/// The answer to a [`Look`].
+/// The answer to a [`LeaderQuery`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Looked {
+pub(crate) enum LeaderQueryAnswer {
     /// The place of the last entry of the journal.
     Applied(u64),
     /// The revisions in flight, with their attempts.
     InFlight(Vec<(u64, u32)>),
     /// Counts of its memory.
-    Counts(Counted),
+    Counts(StatsFromMemory),
     /// Whether a route has consumers.
     HasConsumers(bool),
     /// How many tasks wait for the minutes, hours and days ahead.
-    Future(Box<Future>),
+    Future(Box<DueCounts>),
 }
 
 /// A delivery that was not sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct NotSent {
+pub(crate) struct UnsentDelivery {
     /// Its revision.
     pub(crate) seq: u64,
     /// Its task.
     pub(crate) id: Arc<str>,
     /// Why.
-    pub(crate) why: Why,
+    pub(crate) why: UnsentReason,
 }
 
 /// Why a delivery was not sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Why {
+pub(crate) enum UnsentReason {
     /// Its revision was gone.
     Gone,
     /// Nothing of it was written, because its connection ends, or because its turn did not come in
@@ -186,12 +186,12 @@ pub(crate) enum Why {
     Undeliverable(Arc<str>),
 }
 
-/// How long a leadership holds.
+/// The time for which a leadership holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Holds {
+pub(crate) struct LeadershipGrant {
     /// The time of the serving node when it asked.
     #[serde(with = "tick")]
-    pub(crate) asked: Tick,
+    pub(crate) asked_at: Tick,
     /// The time of the leader when it answered.
     #[serde(with = "tick")]
     pub(crate) at: Tick,
@@ -200,15 +200,15 @@ pub(crate) struct Holds {
     pub(crate) until: Tick,
 }
 
-impl Holds {
+impl LeadershipGrant {
     /// Converts a time of the leader to one of the serving node that is not later: the leader
     /// answered after it was asked.
-    pub(crate) fn here(self, there: Tick) -> Tick {
+    pub(crate) fn to_local(self, there: Tick) -> Tick {
         if there >= self.at {
-            return self.asked + there.since(self.at);
+            return self.asked_at + there.since(self.at);
         }
         let behind = self.at.since(there);
-        Tick::new(self.asked.value().saturating_sub(behind))
+        Tick::new(self.asked_at.value().saturating_sub(behind))
     }
 }
 
@@ -219,8 +219,8 @@ pub(crate) enum ToServing {
     Accepted {
         /// The leadership.
         epoch: u64,
-        /// How long it holds.
-        holds: Holds,
+        /// The time for which it holds.
+        grant: LeadershipGrant,
     },
     /// This is not the leadership that the session was to begin with, at least not yet.
     Refused {
@@ -228,11 +228,11 @@ pub(crate) enum ToServing {
         epoch: u64,
     },
     /// The leadership holds.
-    Holds {
+    Granted {
         /// The leadership.
         epoch: u64,
-        /// How long.
-        holds: Holds,
+        /// The time for which it holds.
+        grant: LeadershipGrant,
     },
     /// The leadership, and with it the session, has ended.
     Ended {
@@ -240,35 +240,35 @@ pub(crate) enum ToServing {
         epoch: u64,
     },
     /// For a connection.
-    Told(ConsumerId, Told),
+    Connection(ConsumerId, ToConnection),
 }
 
-/// What a connection is told.
+/// A message to a connection.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Told {
+pub(crate) enum ToConnection {
     /// The answer to a request.
-    Reply(Number, Reply),
+    Reply(RequestNumber, Reply),
     /// The answer to a touch, and the new end of the time to answer on the clock of the leader.
-    Touched(Number, Reply, #[serde(with = "tick")] Tick),
+    Touched(RequestNumber, Reply, #[serde(with = "tick")] Tick),
     /// A request is done and has no answer.
-    Quiet(Number),
-    /// The answer to a question.
-    Looked(Number, Looked),
-    /// News without a request.
-    News(Reply),
+    Quiet(RequestNumber),
+    /// The answer to a query.
+    QueryAnswer(RequestNumber, LeaderQueryAnswer),
+    /// A reply without a request.
+    Notice(Reply),
     /// A copy of a task.
-    Deliver(Box<Copy>),
+    Deliver(Box<ForwardedCopy>),
     /// About its credit.
-    Credit(Credit),
+    Credit(CreditChange),
 }
 
 /// A copy of a task on its way to a consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Copy {
+pub(crate) struct ForwardedCopy {
     /// The number of the copy in its leadership, from 1.
     pub(crate) number: u64,
     /// The task and its round.
-    pub(crate) subject: Subject,
+    pub(crate) revision: TaskRevision,
     /// The end of the round on the clock of the leader.
     #[serde(with = "tick")]
     pub(crate) until: Tick,

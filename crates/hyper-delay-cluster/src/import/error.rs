@@ -8,7 +8,7 @@ pub enum ImportError {
     #[error(transparent)]
     New(#[from] BackupError),
     /// A store failed.
-    #[error("{}", .0.of_a_tool())]
+    #[error("{}", .0.tool_message())]
     Store(#[from] StoreError),
     /// The store has a part of the tasks of a cluster.
     #[error(

@@ -8,7 +8,7 @@
 //!
 //! A node without a store has applied the first entry of a journal, as has every node of a new
 //! cluster: it would take itself for up to date. So two entries that change nothing are put into
-//! each journal, and the journal is shortened to the second one ([`beginning`]). A node without a
+//! each journal, and the journal is shortened to the second one ([`journal_start`]). A node without a
 //! store then lacks the first one, and takes a snapshot of a node that has the tasks. The entries
 //! contain a hash of all rows, so stores of different imports never pass for the same.
 //!
@@ -17,11 +17,11 @@
 //! again. The node takes a snapshot when it is started after that. The imported store is at the
 //! second entry from the beginning, so it applies neither.
 
-mod beginning;
 mod error;
+mod journal_start;
+mod new_shard_store;
 mod numbering;
 mod split;
-mod target;
 #[cfg(test)]
 mod tests;
 
@@ -30,11 +30,11 @@ use std::{
     sync::Arc,
 };
 
-pub use beginning::Beginning;
 pub use error::ImportError;
-pub use split::Imported;
+pub use journal_start::JournalStart;
+pub(crate) use new_shard_store::NewShardStore;
+pub use split::ImportReport;
 pub(crate) use split::split;
-pub(crate) use target::Target;
 
 use super::{Charter, ShardId};
 use hyper_delay_archive::backup::NewStore;
@@ -44,12 +44,12 @@ use hyper_delay_store::StoreError;
 /// The data directory of a node that takes a store into a cluster. Until [`finish`](Self::finish)
 /// no node starts in it.
 #[derive(Debug)]
-pub struct Importing {
+pub struct ClusterImport {
     new: NewStore,
     charter: Charter,
 }
 
-impl Importing {
+impl ClusterImport {
     /// Begins in a directory that is empty or does not exist, or has what an earlier import has
     /// left.
     ///
@@ -66,14 +66,14 @@ impl Importing {
     /// # Errors
     ///
     /// If a server uses that store, it cannot be read, or the disk fails.
-    pub fn split(&self, from: &Path) -> Result<Imported, ImportError> {
+    pub fn split(&self, from: &Path) -> Result<ImportReport, ImportError> {
         let source = Embedded::open_with(from, OpenOptions::default())?;
         let targets = self.folders().map(|folder| {
             let options = OpenOptions {
                 stores: self.charter.shards,
                 ..OpenOptions::default()
             };
-            Ok(Target::new(Arc::new(Embedded::open_with(
+            Ok(NewShardStore::new(Arc::new(Embedded::open_with(
                 &folder, options,
             )?)))
         });

@@ -3,14 +3,14 @@ use crate::{Charter, ShardId, first_seq};
 /// The numbers of tasks in their shards, in the order of their numbers in one store. Takes 16 bytes
 /// for each task.
 #[derive(Debug)]
-pub(super) struct Numbering {
+pub(super) struct TaskNumbering {
     /// The number before, and the new one, in the order of those before.
     numbers: Vec<(u64, u64)>,
     /// For each shard, the next number.
     next: Vec<u64>,
 }
 
-impl Numbering {
+impl TaskNumbering {
     /// Gives each task, of which the number and the shard are given, a number of its shard.
     pub(super) fn of(charter: Charter, tasks: impl IntoIterator<Item = (u64, ShardId)>) -> Self {
         let mut next: Vec<u64> = super::shards(charter).map(first_seq).collect();
@@ -68,7 +68,7 @@ mod tests {
         // Numbers of a store that was restored from a cluster are not below 2^48.
         let high = of(ShardId(9), 0);
         let tasks = [(40, one), (7, two), (high, one), (5, one), (high + 1, two)];
-        let mut numbering = Numbering::of(charter, tasks);
+        let mut numbering = TaskNumbering::of(charter, tasks);
         for (before, after) in [
             (5, of(one, 0)),
             (40, of(one, 1)),

@@ -3,32 +3,34 @@ use std::{
     fmt,
 };
 
-use super::{Beginning, ImportError, Target, numbering::Numbering, target::Rows};
+use super::{
+    ImportError, JournalStart, NewShardStore, new_shard_store::RowCounts, numbering::TaskNumbering,
+};
 use crate::{Charter, ShardId, first_seq, shard_of};
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
     record::{
-        self, AuditLine, Counts, Job, Name, Progress,
+        self, AuditLine, BulkJob, JobState, Name, StoredCounts,
         key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
-        number,
+        sharded_number,
     },
 };
 
-/// What was taken into a cluster.
+/// The result of an import.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportReport {
     /// Number of tasks by state.
-    pub(crate) counts: Counts,
+    pub(crate) counts: StoredCounts,
     /// Number of names in the deduplication window, expired ones among them.
     pub(crate) remembered: u64,
     /// The beginnings of the journals, by the numbers of the shards.
-    pub beginnings: Vec<Beginning>,
+    pub journal_starts: Vec<JournalStart>,
     /// The numbers of bulk operations before, and their new ones.
     #[cfg(test)]
     pub(crate) jobs: BTreeMap<u64, u64>,
 }
 
-impl fmt::Display for Imported {
+impl fmt::Display for ImportReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [waiting, parked, dead] = self.counts.tasks();
         write!(
@@ -48,11 +50,11 @@ impl fmt::Display for Imported {
 /// If the store is not consistent, or a store fails.
 pub(crate) fn split<S: Store, T: Store>(
     source: &S,
-    targets: &mut [Target<T>],
+    targets: &mut [NewShardStore<T>],
     charter: Charter,
-) -> Result<Imported, ImportError> {
+) -> Result<ImportReport, ImportError> {
     let mut tasks = Vec::new();
-    let mut counts: BTreeMap<Bytes, Counts> = BTreeMap::new();
+    let mut counts: BTreeMap<Bytes, StoredCounts> = BTreeMap::new();
     for row in source.rows(Space::Names, &[]) {
         let (key, value) = row?;
         let route = route_of(&key)?;
@@ -60,14 +62,14 @@ pub(crate) fn split<S: Store, T: Store>(
         tasks.push((name.seq, shard_of(route, charter.shards)));
         match counts.entry(key::route(route)) {
             Slot::Occupied(mut slot) => slot.get_mut().add(&name),
-            Slot::Vacant(slot) => slot.insert(Counts::default()).add(&name),
+            Slot::Vacant(slot) => slot.insert(StoredCounts::default()).add(&name),
         }
     }
-    let mut splitting = Splitting {
+    let mut splitting = ShardSplitter {
         charter,
-        numbering: Numbering::of(charter, tasks),
+        numbering: TaskNumbering::of(charter, tasks),
         targets,
-        rows: Rows::default(),
+        rows: RowCounts::default(),
     };
     for space in Space::ALL {
         match space {
@@ -84,24 +86,24 @@ pub(crate) fn split<S: Store, T: Store>(
     let beginnings = splitting.finish()?;
     #[cfg(not(test))]
     drop(jobs);
-    Ok(Imported {
+    Ok(ImportReport {
         counts: total,
         remembered,
-        beginnings,
+        journal_starts: beginnings,
         #[cfg(test)]
         jobs,
     })
 }
 
-struct Splitting<'a, T> {
+struct ShardSplitter<'a, T> {
     charter: Charter,
-    numbering: Numbering,
-    targets: &'a mut [Target<T>],
+    numbering: TaskNumbering,
+    targets: &'a mut [NewShardStore<T>],
     /// The rows that were written.
-    rows: Rows,
+    rows: RowCounts,
 }
 
-impl<T: Store> Splitting<'_, T> {
+impl<T: Store> ShardSplitter<'_, T> {
     fn put(
         &mut self,
         shard: ShardId,
@@ -113,7 +115,7 @@ impl<T: Store> Splitting<'_, T> {
         self.target(shard).put(space, key, value)
     }
 
-    fn target(&mut self, shard: ShardId) -> &mut Target<T> {
+    fn target(&mut self, shard: ShardId) -> &mut NewShardStore<T> {
         let target = self.targets.get_mut(usize::from(shard.0));
         target.expect("there is a store for each shard")
     }
@@ -218,7 +220,7 @@ impl<T: Store> Splitting<'_, T> {
             known.insert(*id, (job.began_at, self.shard_of(&job.route)));
         }
         let mut order: Vec<_> = known.into_iter().collect();
-        number::sort_by_time(&mut order, |(id, (at, _))| (*id, *at));
+        sharded_number::sort_by_time(&mut order, |(id, (at, _))| (*id, *at));
         let numbers: BTreeMap<u64, u64> = order
             .into_iter()
             .map(|(id, (_, shard))| (id, self.numbering.next(shard)))
@@ -226,8 +228,8 @@ impl<T: Store> Splitting<'_, T> {
         for (id, job) in jobs {
             let shard = self.shard_of(&job.route);
             let job = match job.state {
-                Progress::Running => Job {
-                    state: Progress::Stopped,
+                JobState::Running => BulkJob {
+                    state: JobState::Stopped,
                     // The last time that the store knows of, so that the result depends on the
                     // store only.
                     ended_at: job.began_at.max(low_water),
@@ -256,7 +258,7 @@ impl<T: Store> Splitting<'_, T> {
             of_shards[usize::from(self.shard_of(&line.route).0)].push(line);
         }
         for (shard, lines) in super::shards(self.charter).zip(of_shards) {
-            let most = usize::try_from(AuditLine::KEPT).unwrap_or(usize::MAX);
+            let most = usize::try_from(AuditLine::RETAINED).unwrap_or(usize::MAX);
             let left_out = lines.len().saturating_sub(most);
             for (line, number) in lines.into_iter().skip(left_out).zip(first_seq(shard)..) {
                 let job = line.job.map(|job| jobs[&job]);
@@ -265,7 +267,12 @@ impl<T: Store> Splitting<'_, T> {
                     job,
                     ..line
                 };
-                self.put(shard, Space::Meta, key::audit(line.place()), line.encode())?;
+                self.put(
+                    shard,
+                    Space::Meta,
+                    key::audit(line.ring_slot()),
+                    line.encode(),
+                )?;
             }
         }
         Ok(())
@@ -283,9 +290,12 @@ impl<T: Store> Splitting<'_, T> {
     }
 
     /// Writes the counts of routes, and their sums over each shard. Returns the sum over all.
-    fn counts(&mut self, counts: &BTreeMap<Bytes, Counts>) -> Result<Counts, StoreError> {
-        let mut sums = vec![Counts::default(); self.targets.len()];
-        let mut total = Counts::default();
+    fn counts(
+        &mut self,
+        counts: &BTreeMap<Bytes, StoredCounts>,
+    ) -> Result<StoredCounts, StoreError> {
+        let mut sums = vec![StoredCounts::default(); self.targets.len()];
+        let mut total = StoredCounts::default();
         for (key, counts) in counts {
             let shard = self.shard_of(route_of(key)?);
             total.merge(counts);
@@ -302,12 +312,12 @@ impl<T: Store> Splitting<'_, T> {
     }
 
     /// Syncs the stores, and compares what they contain with what was written.
-    fn finish(self) -> Result<Vec<Beginning>, ImportError> {
+    fn finish(self) -> Result<Vec<JournalStart>, ImportError> {
         let mut beginnings = Vec::new();
-        let mut found = Rows::default();
+        let mut found = RowCounts::default();
         for (shard, target) in super::shards(self.charter).zip(self.targets) {
             beginnings
-                .push(target.finish(|contents| Beginning::of(self.charter, shard, contents))?);
+                .push(target.finish(|contents| JournalStart::of(self.charter, shard, contents))?);
             target.count(&mut found)?;
         }
         for space in Space::ALL {
@@ -325,7 +335,7 @@ impl<T: Store> Splitting<'_, T> {
 }
 
 /// Reads the bulk operations.
-fn jobs(source: &impl Store) -> Result<Vec<(u64, Job)>, StoreError> {
+fn jobs(source: &impl Store) -> Result<Vec<(u64, BulkJob)>, StoreError> {
     let mut jobs = Vec::new();
     for row in source.rows(Space::Meta, JOBS) {
         let (key, value) = row?;
@@ -347,7 +357,7 @@ fn audit(source: &impl Store) -> Result<Vec<AuditLine>, StoreError> {
         }
         lines.push(AuditLine::decode(&value)?);
     }
-    number::sort_by_time(&mut lines, |line: &AuditLine| (line.number, line.at));
+    sharded_number::sort_by_time(&mut lines, |line: &AuditLine| (line.number, line.at));
     Ok(lines)
 }
 

@@ -2,14 +2,14 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use super::{ImportError, Importing, Target, split};
+use super::{ClusterImport, ImportError, NewShardStore, split};
 use crate::{Charter, ShardId, replica::Replica, shard_of};
 use hyper_delay_archive::salvage;
 use hyper_delay_engine::{
-    ledger::{Ledger, Op, Order, View},
+    ledger::{Ledger, LedgerView, Op, ScheduleOrder},
     sizes::Sizes,
 };
-use hyper_delay_fjall::{Embedded, OpenOptions, replicas::NodeDirectory};
+use hyper_delay_fjall::{Embedded, OpenOptions, node_directory::NodeDirectory};
 use hyper_delay_protocol::{Compression, Headers};
 use hyper_delay_store::{Batch, Durability, Space, Store, fake::Fake, record::key};
 
@@ -24,7 +24,7 @@ const TASKS: u64 = 500;
 fn fill(store: Arc<impl Store>) {
     let mut ledger = Ledger::open(store, 1_000, Sizes::SMALL).unwrap();
     for number in 0..TASKS {
-        let order = Order {
+        let order = ScheduleOrder {
             route: format!("route-{}", number % 30).into(),
             id: format!("{number}").into(),
             named: true,
@@ -61,7 +61,7 @@ fn names(directory: &Path) -> Vec<String> {
 fn node_starts_with_the_tasks_of_the_store() {
     let from = stopped();
     let to = tempfile::tempdir().unwrap();
-    let importing = Importing::begin(to.path(), CHARTER).unwrap();
+    let importing = ClusterImport::begin(to.path(), CHARTER).unwrap();
     let imported = importing.split(from.path()).unwrap();
     assert_eq!(imported.counts.total(), TASKS);
     for folder in importing.folders() {
@@ -73,11 +73,11 @@ fn node_starts_with_the_tasks_of_the_store() {
 
     let node = NodeDirectory::lock(to.path(), CHARTER.shards).unwrap();
     let mut found = 0;
-    for (shard, beginning) in super::shards(CHARTER).zip(&imported.beginnings) {
+    for (shard, beginning) in super::shards(CHARTER).zip(&imported.journal_starts) {
         let store = Arc::new(node.open(shard.0).unwrap());
         let replica = Replica::open(store.clone(), CHARTER, shard).unwrap();
         assert_eq!(replica.applied(), beginning.applied);
-        let view = View::new(store);
+        let view = LedgerView::new(store);
         for number in 0..TASKS {
             let route = format!("route-{}", number % 30);
             let name = view.name(&route, &number.to_string()).unwrap();
@@ -93,8 +93,8 @@ fn node_starts_with_the_tasks_of_the_store() {
 fn interrupted_import_is_made_again_with_the_same_result() {
     let from = stopped();
     let to = tempfile::tempdir().unwrap();
-    let importing = Importing::begin(to.path(), CHARTER).unwrap();
-    let first = importing.split(from.path()).unwrap().beginnings;
+    let importing = ClusterImport::begin(to.path(), CHARTER).unwrap();
+    let first = importing.split(from.path()).unwrap().journal_starts;
     // As if the process had been killed: the folder stays as it is.
     let copy = tempfile::tempdir().unwrap();
     let left = copy.path().join("restore.unfinished/0");
@@ -102,8 +102,8 @@ fn interrupted_import_is_made_again_with_the_same_result() {
     fs::write(left.join("file"), "left").unwrap();
     let error = NodeDirectory::lock(copy.path(), CHARTER.shards).unwrap_err();
     assert!(error.to_string().contains("interrupted"), "{error}");
-    let again = Importing::begin(copy.path(), CHARTER).unwrap();
-    assert_eq!(again.split(from.path()).unwrap().beginnings, first);
+    let again = ClusterImport::begin(copy.path(), CHARTER).unwrap();
+    assert_eq!(again.split(from.path()).unwrap().journal_starts, first);
     again.finish().unwrap();
     assert_eq!(names(copy.path()), ["shards"]);
 
@@ -115,11 +115,11 @@ fn interrupted_import_is_made_again_with_the_same_result() {
 #[test]
 fn directory_of_a_node_or_a_server_is_not_overwritten() {
     let from = stopped();
-    let error = Importing::begin(from.path(), CHARTER).unwrap_err();
+    let error = ClusterImport::begin(from.path(), CHARTER).unwrap_err();
     assert!(error.to_string().contains("is not empty"), "{error}");
     let node = tempfile::tempdir().unwrap();
     drop(NodeDirectory::lock(node.path(), 4).unwrap());
-    let error = Importing::begin(node.path(), CHARTER).unwrap_err();
+    let error = ClusterImport::begin(node.path(), CHARTER).unwrap_err();
     assert!(error.to_string().contains("has shards"), "{error}");
 }
 
@@ -129,7 +129,7 @@ fn refused(change: impl FnOnce(&mut Batch)) -> ImportError {
     let mut batch = Batch::new();
     change(&mut batch);
     store.commit(batch, Durability::Written).unwrap();
-    let targets = (0..CHARTER.shards).map(|_| Target::new(Arc::new(Fake::default())));
+    let targets = (0..CHARTER.shards).map(|_| NewShardStore::new(Arc::new(Fake::default())));
     split(&*store, &mut targets.collect::<Vec<_>>(), CHARTER).unwrap_err()
 }
 
@@ -166,9 +166,11 @@ fn contents_decide_the_beginning_of_the_journals() {
             ledger.apply(&Op::Pause("route-0".into()), 6).unwrap();
             ledger.commit(Durability::Written, 6).unwrap();
         }
-        let targets = (0..CHARTER.shards).map(|_| Target::new(Arc::new(Fake::default())));
+        let targets = (0..CHARTER.shards).map(|_| NewShardStore::new(Arc::new(Fake::default())));
         let mut targets: Vec<_> = targets.collect();
-        split(&*store, &mut targets, CHARTER).unwrap().beginnings
+        split(&*store, &mut targets, CHARTER)
+            .unwrap()
+            .journal_starts
     };
     let (one, other) = (beginnings(false), beginnings(true));
     assert_eq!(one, beginnings(false));

@@ -25,17 +25,17 @@ fn missing_links() -> Arc<[MissingLink]> {
     [link].into()
 }
 
-fn announces(lease: u64, over: u64) -> Option<Request> {
-    Some(Request::Announce {
+fn announces(lease: u64, over: u64) -> Option<LogRequest> {
+    Some(LogRequest::Announce {
         member: member(),
         lease: LeaseId(lease),
         ttl: TTL,
-        over,
+        replaces: over,
     })
 }
 
-fn beats(lease: u64) -> Option<Request> {
-    Some(Request::KeepAlive {
+fn beats(lease: u64) -> Option<LogRequest> {
+    Some(LogRequest::KeepAlive {
         member: member(),
         lease: LeaseId(lease),
         ttl: TTL,
@@ -43,23 +43,23 @@ fn beats(lease: u64) -> Option<Request> {
     })
 }
 
-fn in_the_way(revision: u64, lease: u64) -> Answer {
-    Answer::Announced(Announced::Not(Some(Beat {
+fn in_the_way(revision: u64, lease: u64) -> LogAnswer {
+    LogAnswer::Announced(AnnounceOutcome::Not(Some(Heartbeat {
         revision,
         lease: LeaseId(lease),
         ttl: Duration::from_secs(5),
     })))
 }
 
-const DONE: Answer = Answer::Announced(Announced::Done);
+const DONE: LogAnswer = LogAnswer::Announced(AnnounceOutcome::Done);
 
-fn ask(lease: &mut Lease, call: u64, now: Now) -> Option<Request> {
+fn ask(lease: &mut Lease, call: u64, now: Now) -> Option<LogRequest> {
     let request = lease.request(|| CallId(call), missing_links, now)?;
     assert_eq!(request.0, CallId(call));
     Some(request.1)
 }
 
-fn answer(lease: &mut Lease, call: u64, answer: Answer, now: Now) {
+fn answer(lease: &mut Lease, call: u64, answer: LogAnswer, now: Now) {
     assert!(lease.answered(CallId(call), &Ok(answer), now));
 }
 
@@ -75,7 +75,7 @@ fn begun() -> Lease {
     answer(&mut lease, 1, DONE, at(10));
     assert_eq!(lease.term(), None);
     assert_eq!(ask(&mut lease, 2, at(10)), beats(5));
-    answer(&mut lease, 2, Answer::Alive(true), at(12));
+    answer(&mut lease, 2, LogAnswer::Alive(true), at(12));
     lease
 }
 
@@ -90,10 +90,10 @@ fn it_holds_from_when_the_sign_of_life_was_sent_less_the_margin() {
 #[test]
 fn it_is_kept_alive_at_a_quarter_of_its_time() {
     let mut lease = begun();
-    // The first sign of life was sent at 10.
+    // The first heartbeat was sent at 10.
     assert_eq!(ask(&mut lease, 3, at(11)), None);
     assert_eq!(ask(&mut lease, 3, at(12)), beats(5));
-    answer(&mut lease, 3, Answer::Alive(true), at(13));
+    answer(&mut lease, 3, LogAnswer::Alive(true), at(13));
     assert!(lease.term().unwrap().holds(at(18)));
     assert!(!lease.term().unwrap().holds(at(19)));
 }
@@ -110,7 +110,7 @@ fn it_waits_until_the_heartbeat_of_an_earlier_process_was_silent_for_its_time() 
     assert_eq!(ask(&mut lease, 3, at(21)), None);
     assert_eq!(ask(&mut lease, 3, at(22)), announces(5, 80));
     // It has left meanwhile.
-    let gone = Answer::Announced(Announced::Not(None));
+    let gone = LogAnswer::Announced(AnnounceOutcome::Not(None));
     answer(&mut lease, 3, gone, at(22));
     assert_eq!(ask(&mut lease, 4, at(22)), announces(5, 0));
 }
@@ -119,7 +119,7 @@ fn it_waits_until_the_heartbeat_of_an_earlier_process_was_silent_for_its_time() 
 fn an_announcement_without_an_answer_is_repeated() {
     let mut lease = new();
     ask(&mut lease, 1, at(10)).unwrap();
-    let lost = Err(Unanswered("no answer".into()));
+    let lost = Err(LogUnanswered("no answer".into()));
     assert!(lease.answered(CallId(1), &lost, at(12)));
     assert_eq!(ask(&mut lease, 2, at(12)), announces(5, 0));
 }
@@ -128,7 +128,7 @@ fn an_announcement_without_an_answer_is_repeated() {
 fn without_an_answer_it_stops_holding() {
     let mut lease = begun();
     ask(&mut lease, 3, at(12)).unwrap();
-    let lost = Err(Unanswered("no answer".into()));
+    let lost = Err(LogUnanswered("no answer".into()));
     assert!(lease.answered(CallId(3), &lost, at(14)));
     assert_eq!(ask(&mut lease, 4, at(14)), beats(5), "it may be in time");
     assert!(!lease.term().unwrap().holds(at(17)));
@@ -138,7 +138,7 @@ fn without_an_answer_it_stops_holding() {
 fn an_answer_after_its_end_does_not_revive_it() {
     let mut lease = begun();
     ask(&mut lease, 3, at(16)).unwrap();
-    answer(&mut lease, 3, Answer::Alive(true), at(17));
+    answer(&mut lease, 3, LogAnswer::Alive(true), at(17));
     assert!(!lease.term().unwrap().holds(at(17)));
     // Its whole time has passed at 18.
     assert_eq!(ask(&mut lease, 4, at(17)), None);
@@ -149,7 +149,7 @@ fn an_answer_after_its_end_does_not_revive_it() {
     assert_eq!(ask(&mut lease, 5, at(18)), announces(6, 50));
     answer(&mut lease, 5, DONE, at(18));
     assert_eq!(ask(&mut lease, 6, at(18)), beats(6));
-    answer(&mut lease, 6, Answer::Alive(true), at(19));
+    answer(&mut lease, 6, LogAnswer::Alive(true), at(19));
     assert_eq!(lease.term().unwrap().lease, LeaseId(6));
     assert!(lease.term().unwrap().holds(at(24)));
 }
@@ -158,7 +158,7 @@ fn an_answer_after_its_end_does_not_revive_it() {
 fn one_that_was_replaced_by_another_process_is_given_up() {
     let mut lease = begun();
     ask(&mut lease, 3, at(12)).unwrap();
-    answer(&mut lease, 3, Answer::Alive(false), at(13));
+    answer(&mut lease, 3, LogAnswer::Alive(false), at(13));
     assert_eq!(lease.term(), None);
     assert_eq!(ask(&mut lease, 4, at(17)), None);
     assert_eq!(ask(&mut lease, 4, at(18)), announces(6, 0));
@@ -170,23 +170,23 @@ fn one_that_has_no_term_yet_is_replaced_at_once() {
     ask(&mut lease, 1, at(10)).unwrap();
     answer(&mut lease, 1, DONE, at(10));
     ask(&mut lease, 2, at(10)).unwrap();
-    answer(&mut lease, 2, Answer::Alive(false), at(11));
+    answer(&mut lease, 2, LogAnswer::Alive(false), at(11));
     assert_eq!(ask(&mut lease, 3, at(11)), announces(6, 0));
 }
 
 #[test]
 fn the_end_names_the_current_lease() {
-    let leaves = Request::Leave {
+    let leaves = LogRequest::Leave {
         node: "a".into(),
         lease: LeaseId(5),
     };
-    assert_eq!(begun().leaving(), leaves);
+    assert_eq!(begun().leave_request(), leaves);
 }
 
 #[test]
 fn a_late_answer_changes_nothing() {
     let mut lease = begun();
     let before = lease.term();
-    assert!(!lease.answered(CallId(1), &Ok(Answer::Alive(false)), at(12)));
+    assert!(!lease.answered(CallId(1), &Ok(LogAnswer::Alive(false)), at(12)));
     assert_eq!(lease.term(), before);
 }

@@ -2,8 +2,8 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use super::{frame::TooLong, hello::Refused};
-use crate::{log::NodeName, snapshot::NotGiven};
+use super::{frame::FrameTooLong, handshake::HandshakeRefusal};
+use crate::{log::NodeName, snapshot::SnapshotUnavailable};
 
 /// Why a link has ended or could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub(crate) enum LinkError {
          `advertise` leads to another port, or the other node is ending"
     )]
     HungUp,
-    /// What came is not the beginning of a handshake.
+    /// The received bytes are no handshake.
     #[error(
         "what came is not from a node of a cluster: `advertise` leads to another port, or only one \
          of the two nodes has `tls`"
@@ -60,10 +60,10 @@ pub(crate) enum LinkError {
     NotANode,
     /// This side does not take the other one.
     #[error("this node refuses it: {0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] HandshakeRefusal),
     /// The other side does not take this one, for this reason.
     #[error("the other side refuses it: {0}")]
-    RefusedThere(String),
+    RefusedByPeer(String),
     /// A frame cannot be decoded.
     #[error(
         "a frame of node {node} cannot be decoded ({source}): it runs hyper-delay {theirs}, and \
@@ -99,22 +99,22 @@ pub(crate) enum LinkError {
     Silent(Duration),
     /// A message has no room in a frame.
     #[error(transparent)]
-    TooLong(TooLong),
-    /// This node gives no snapshot.
+    TooLong(FrameTooLong),
+    /// This node sends no snapshot.
     #[error(transparent)]
-    NotGiven(#[from] NotGiven),
-    /// The other side could not go on with its snapshot.
+    SnapshotUnavailable(#[from] SnapshotUnavailable),
+    /// The other side could not complete its snapshot.
     #[error("the snapshot of the other side ends early: {0}")]
     EndsEarly(String),
-    /// What is received cannot be used any more.
+    /// The receiver of the snapshot is gone.
     #[error("the snapshot is not taken any more")]
-    NotTaken,
+    ReceiverGone,
     /// Nothing of a snapshot could be sent, or came, for some time.
     #[error("nothing of the snapshot moved for {0:?}")]
     Stalled(Duration),
-    /// A snapshot was given.
+    /// A snapshot was sent.
     #[error("a snapshot of {0} bytes was given")]
-    Given(u64),
+    SnapshotSent(u64),
     /// The node has a newer link.
     #[error("a newer link of the same node took its place")]
     Replaced,
@@ -122,8 +122,8 @@ pub(crate) enum LinkError {
 
 /// Why a node does not listen for links.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ListenError {
-    /// Other machines can reach it, and nothing says who they are.
+pub(crate) enum LinkListenError {
+    /// Other machines can reach it, and nothing authenticates them.
     #[error(
         "{0} is for links from other machines, and without `tls` in `cluster` every host that reaches \
          it can be a node: set it, or a loopback address such as 127.0.0.1:7002, or \"open\": true if \

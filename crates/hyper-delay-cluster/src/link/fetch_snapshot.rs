@@ -5,27 +5,27 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::{
-    Endpoint,
+    LinkEndpoint,
     error::LinkError,
-    fetch::{Incoming, pipe},
+    receive_snapshot::{SnapshotReader, pipe},
 };
 use crate::{
     Charter,
     log::Member,
-    snapshot::{NotFilled, SnapshotRequest, fill},
+    snapshot::{FillError, SnapshotRequest, fill},
 };
-use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_fjall::{Embedded, node_directory::NodeDirectory};
 use hyper_delay_store::StoreError;
 
-/// A snapshot was not taken.
+/// A snapshot could not be fetched.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotTaken {
+pub(crate) enum FetchSnapshotError {
     /// It did not come.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// It could not be written.
     #[error(transparent)]
-    Filled(#[from] NotFilled),
+    Fill(#[from] FillError),
     /// The new store cannot be used.
     #[error("the store for the snapshot: {}", .0.reason())]
     Store(#[from] StoreError),
@@ -34,7 +34,7 @@ pub(crate) enum NotTaken {
     Panicked,
 }
 
-/// Takes a snapshot of a shard from a node. Returns the store that is that of the shard from now
+/// Fetches a snapshot of a shard from a node. Returns the store that is that of the shard from now
 /// on, also for the next start. What was received is removed if this fails.
 ///
 /// # Errors
@@ -46,18 +46,18 @@ pub(crate) enum NotTaken {
 ///
 /// The new store is removed, unless it is in its place already.
 pub(crate) async fn fetch(
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<LinkEndpoint>,
     from: &Member,
     (charter, wanted): (Charter, SnapshotRequest),
     directory: NodeDirectory,
-) -> Result<Embedded, NotTaken> {
+) -> Result<Embedded, FetchSnapshotError> {
     let (sink, incoming) = pipe();
     let writing = spawn_blocking(move || write(&directory, incoming, (charter, wanted)));
-    let fetched = endpoint.fetch(from, wanted, sink).await;
-    let written = writing.await.unwrap_or(Err(NotTaken::Panicked));
+    let fetched = endpoint.receive_snapshot(from, wanted, sink).await;
+    let written = writing.await.unwrap_or(Err(FetchSnapshotError::Panicked));
     match (fetched, written) {
-        // The disk is the reason why nobody took the rest.
-        (Err(LinkError::NotTaken), Err(error)) => Err(error),
+        // The disk is the reason why the rest was not received.
+        (Err(LinkError::ReceiverGone), Err(error)) => Err(error),
         (Err(error), _) => Err(error.into()),
         (Ok(()), written) => written,
     }
@@ -65,11 +65,11 @@ pub(crate) async fn fetch(
 
 fn write(
     directory: &NodeDirectory,
-    incoming: Incoming,
+    incoming: SnapshotReader,
     (charter, wanted): (Charter, SnapshotRequest),
-) -> Result<Embedded, NotTaken> {
+) -> Result<Embedded, FetchSnapshotError> {
     let receiving = directory.receive(wanted.shard.0)?;
     let wanted = (charter, wanted);
-    fill(receiving.store(), incoming, wanted, directory.kept())?;
+    fill(receiving.store(), incoming, wanted, directory.headroom())?;
     Ok(receiving.finish()?)
 }

@@ -17,24 +17,24 @@ pub(super) const LONGEST: usize = 8 << 20;
 /// A read has room for this many bytes.
 const READ: usize = 32 << 10;
 
-/// What a link carries after the handshake.
+/// A frame of a link after the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Frame<M> {
     /// A message of a shard.
-    Of(ShardId, M),
+    Message(ShardId, M),
     /// Asks for the wall clock.
-    Clock,
+    ClockRequest,
     /// The wall clock in Unix nanoseconds.
-    Time(u64),
+    ClockReply(u64),
 }
 
 /// A message does not fit into a frame. It has this many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message has {0} bytes, and a frame at most {LONGEST}")]
-pub(crate) struct TooLong(usize);
+pub(crate) struct FrameTooLong(usize);
 
 /// Appends a frame. If it is too long, nothing is appended.
-pub(super) fn append<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), TooLong> {
+pub(super) fn append<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), FrameTooLong> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     postcard::to_io(value, &mut *out).expect("a message can be encoded, and a Vec takes all");
@@ -46,7 +46,7 @@ pub(super) fn append<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), T
         }
         _ => {
             out.truncate(start);
-            Err(TooLong(length))
+            Err(FrameTooLong(length))
         }
     }
 }
@@ -61,13 +61,13 @@ pub(super) fn decode<T: DeserializeOwned>(content: &[u8]) -> Result<T, postcard:
 
 /// Reads frames.
 #[derive(Debug)]
-pub(super) struct Frames<R> {
+pub(super) struct FrameReader<R> {
     reader: R,
     codec: LengthDelimitedCodec,
     buffer: BytesMut,
 }
 
-impl<R: AsyncRead + Unpin> Frames<R> {
+impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Reads frames of at most this many bytes.
     pub(super) fn new(reader: R, longest: usize) -> Self {
         let mut codec = LengthDelimitedCodec::builder();
@@ -143,7 +143,7 @@ mod tests {
         append(&longest, &mut out).unwrap();
         let before = out.clone();
         let error = append(&(longest + "x"), &mut out).unwrap_err();
-        assert_eq!(error, TooLong(LONGEST + 1));
+        assert_eq!(error, FrameTooLong(LONGEST + 1));
         assert_eq!(out, before);
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let bytes = framed(&contents);
         for size in 1..=bytes.len() {
             let mut reader = pieces(&bytes, size);
-            let mut frames = Frames::new(&mut reader, 20);
+            let mut frames = FrameReader::new(&mut reader, 20);
             for expected in contents {
                 let content = frames.next().await.unwrap().unwrap();
                 assert_eq!(decode::<String>(&content).unwrap(), expected);
@@ -178,7 +178,7 @@ mod tests {
     async fn a_part_of_a_frame_is_not_returned() {
         let bytes = framed(&["ab"]);
         for end in 0..bytes.len() {
-            let mut frames = Frames::new(&bytes[..end], 20);
+            let mut frames = FrameReader::new(&bytes[..end], 20);
             assert!(frames.next().await.unwrap().is_none(), "{end}");
         }
     }
@@ -187,10 +187,10 @@ mod tests {
     async fn end_without_a_farewell_is_an_end() {
         let bytes = framed(&["ab"]);
         let reader = bytes.as_slice().chain(Broken(ErrorKind::UnexpectedEof));
-        let mut frames = Frames::new(reader, 20);
+        let mut frames = FrameReader::new(reader, 20);
         assert!(frames.next().await.unwrap().is_some());
         assert!(frames.next().await.unwrap().is_none());
-        let mut frames = Frames::new(Broken(ErrorKind::ConnectionReset), 20);
+        let mut frames = FrameReader::new(Broken(ErrorKind::ConnectionReset), 20);
         let error = frames.next().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     }
@@ -211,9 +211,9 @@ mod tests {
     #[tokio::test]
     async fn a_long_frame_is_an_error() {
         let long = 21_u32.to_le_bytes();
-        let error = Frames::new(&long[..], 20).next().await.unwrap_err();
+        let error = FrameReader::new(&long[..], 20).next().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
-        let mut frames = Frames::new(&long[..], 20);
+        let mut frames = FrameReader::new(&long[..], 20);
         frames.allow(21);
         assert!(frames.next().await.unwrap().is_none());
     }

@@ -11,16 +11,16 @@ use tokio::{
 };
 
 use super::{
-    Endpoint,
-    error::{LinkError, ListenError},
-    frame::Frames,
-    give,
-    hello::{self, Purpose},
-    outbox::Outbox,
+    LinkEndpoint,
+    error::{LinkError, LinkListenError},
+    frame::FrameReader,
+    handshake::{self, LinkPurpose},
+    link_session::LinkSession,
+    outbox::LinkOutbox,
     peers::Peers,
-    session::Session,
+    send_snapshot,
 };
-use crate::snapshot::{Giver, NotGiven};
+use crate::snapshot::{SnapshotProvider, SnapshotUnavailable};
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::link::listener";
@@ -34,10 +34,10 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Accepts links from serving nodes.
 #[derive(Debug)]
 pub(crate) struct LinkListener {
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<LinkEndpoint>,
     listener: TcpListener,
-    /// Gives snapshots. `None`: this node gives none.
-    giver: Option<Arc<Giver>>,
+    /// Provides snapshots. `None`: this node sends none.
+    snapshots: Option<Arc<SnapshotProvider>>,
 }
 
 impl LinkListener {
@@ -45,16 +45,16 @@ impl LinkListener {
     ///
     /// # Errors
     ///
-    /// If the address cannot be used, or other machines can reach it and nothing says who they are.
+    /// If the address cannot be used, or other machines can reach it without certificates.
     pub(crate) async fn bind(
-        endpoint: Arc<Endpoint>,
+        endpoint: Arc<LinkEndpoint>,
         address: SocketAddr,
         open: bool,
-    ) -> Result<Self, ListenError> {
+    ) -> Result<Self, LinkListenError> {
         let is_local = address.ip().to_canonical().is_loopback();
         if endpoint.setup.tls.is_none() && !is_local {
             if !open {
-                return Err(ListenError::Exposed(address));
+                return Err(LinkListenError::Exposed(address));
             }
             tracing::warn!(
                 target: TARGET,
@@ -63,18 +63,18 @@ impl LinkListener {
             );
         }
         let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|source| ListenError::Unusable { address, source })?;
+        let listener = listener.map_err(|source| LinkListenError::Unusable { address, source })?;
         Ok(Self {
             endpoint,
             listener,
-            giver: None,
+            snapshots: None,
         })
     }
 
-    /// Gives snapshots to the nodes that ask for them.
+    /// Sends snapshots to the nodes that ask for them.
     #[must_use]
-    pub(crate) fn giving(mut self, giver: Arc<Giver>) -> Self {
-        self.giver = Some(giver);
+    pub(crate) fn with_snapshots(mut self, provider: Arc<SnapshotProvider>) -> Self {
+        self.snapshots = Some(provider);
         self
     }
 
@@ -97,9 +97,9 @@ impl LinkListener {
             match self.listener.accept().await {
                 Ok((stream, address)) => {
                     let (endpoint, peers) = (self.endpoint.clone(), peers.clone());
-                    let host = Host {
+                    let host = LinkServices {
                         peers,
-                        giver: self.giver.clone(),
+                        snapshots: self.snapshots.clone(),
                     };
                     links.spawn(async move {
                         let error = endpoint.accept(stream, host, permit).await;
@@ -115,17 +115,17 @@ impl LinkListener {
     }
 }
 
-/// What those that call can be given.
-struct Host {
+/// The services for nodes that connect.
+struct LinkServices {
     peers: Arc<Peers>,
-    giver: Option<Arc<Giver>>,
+    snapshots: Option<Arc<SnapshotProvider>>,
 }
 
-impl Endpoint {
+impl LinkEndpoint {
     async fn accept(
         &self,
         stream: TcpStream,
-        host: Host,
+        host: LinkServices,
         permit: OwnedSemaphorePermit,
     ) -> LinkError {
         if let Err(error) = self.configure(&stream) {
@@ -134,7 +134,7 @@ impl Endpoint {
         let Some(tls) = &self.setup.tls else {
             return self.serve(stream, host, permit).await;
         };
-        match hello::within(tls.accept(stream)).await {
+        match handshake::with_timeout(tls.accept(stream)).await {
             Ok(stream) => self.serve(stream, host, permit).await,
             Err(error) => error,
         }
@@ -143,31 +143,32 @@ impl Endpoint {
     async fn serve(
         &self,
         stream: impl AsyncRead + AsyncWrite,
-        host: Host,
+        host: LinkServices,
         permit: OwnedSemaphorePermit,
     ) -> LinkError {
         let (reader, mut writer) = io::split(stream);
-        let mut frames = Frames::new(reader, hello::LONGEST);
-        let mut ours = self.side(None, Purpose::Link);
-        let other = match hello::wait(&mut frames, &ours).await {
+        let mut frames = FrameReader::new(reader, handshake::LONGEST);
+        let mut ours = self.side(None, LinkPurpose::Link);
+        let other = match handshake::wait(&mut frames, &ours).await {
             Ok(other) => other,
             Err(error) => return error,
         };
         ours.to = Some(other.node.clone());
-        if let Purpose::Snapshot(wanted) = other.purpose {
+        if let LinkPurpose::Snapshot(wanted) = other.purpose {
             let giving = async {
                 ours.check(&other)?;
-                let giver = host.giver.ok_or(NotGiven::Never)?;
-                Ok::<_, LinkError>(giver.begin(wanted).await?)
+                let provider = host.snapshots.ok_or(SnapshotUnavailable::Never)?;
+                Ok::<_, LinkError>(provider.open(wanted).await?)
             };
-            return give::run(giving.await, (&ours, &other), &mut writer, permit).await;
+            return send_snapshot::run(giving.await, (&ours, &other), &mut writer, permit).await;
         }
         let peers = host.peers;
-        let outbox = Arc::new(Outbox::new(self.setup.most_waiting));
+        let outbox = Arc::new(LinkOutbox::new(self.setup.most_waiting));
         let entered = ours.check(&other);
-        let entered = entered.and_then(|()| peers.enter(&other.node, other.life, outbox.clone()));
+        let entered =
+            entered.and_then(|()| peers.register(&other.node, other.incarnation, outbox.clone()));
         let refused = entered.as_ref().err().map(|it| it as _);
-        if let Err(error) = hello::answer(&mut writer, &ours, refused).await {
+        if let Err(error) = handshake::answer(&mut writer, &ours, refused).await {
             return error;
         }
         let entry = match entered {
@@ -176,7 +177,7 @@ impl Endpoint {
         };
         drop(permit);
         tracing::info!(target: TARGET, node = %other.node, "a node has made a link to this one");
-        let session = Session {
+        let session = LinkSession {
             frames,
             writer,
             outbox: &outbox,
@@ -185,7 +186,7 @@ impl Endpoint {
             silence: self.setup.silence,
         };
         session
-            .run(|shard, message| entry.pass(shard, message))
+            .run(|shard, message| entry.forward(shard, message))
             .await
     }
 }
@@ -195,8 +196,8 @@ fn log(address: SocketAddr, error: &LinkError) {
         LinkError::Closed
         | LinkError::Broken(_)
         | LinkError::Replaced
-        | LinkError::Given(_)
-        | LinkError::NotGiven(_) => {
+        | LinkError::SnapshotSent(_)
+        | LinkError::SnapshotUnavailable(_) => {
             tracing::info!(target: TARGET, %address, %error, "a link from a node has ended");
         }
         error => tracing::warn!(target: TARGET, %address, %error, "a link from a node has ended"),

@@ -1,47 +1,48 @@
-//! Links: what nodes tell each other about the connections of clients, over TCP.
+//! Links between nodes: messages about the connections of clients, over TCP.
 //!
-//! A serving node has one link to each node that leads shards ([`Links`](links::Links)). The
-//! leading node accepts it ([`LinkListener`](listener::LinkListener)), and knows it by a number
+//! A serving node has one link to each node that leads shards
+//! ([`OutgoingLinks`](outgoing_links::OutgoingLinks)). The leading node accepts it
+//! ([`LinkListener`](listener::LinkListener)), and knows it by a number
 //! ([`Peers`](peers::Peers)). A link carries the messages of all shards, in order in each
 //! direction, and nothing is sent twice: what is on its way when a link breaks is lost, and both
-//! sides are told.
+//! sides are notified.
 //!
 //! ```text
-//! forwarder ──▶ Outboxes ──▶ ToLeader ──▶ Peers ──▶ threads of the shards
-//!           ◀── News     ◀── ToServing ◀──       ◀──
+//! forwarder ──▶ LinkOutboxes ──▶ ToLeader ──▶ Peers ──▶ threads of the shards
+//!           ◀── LinkEvent    ◀── ToServing ◀──       ◀──
 //! ```
 //!
-//! # What never waits
+//! # Backpressure
 //!
-//! The threads of the forwarder and of the shards append to an [`Outbox`](outbox::Outbox), and a
-//! task writes it to the socket. What clients have under way bounds it; if the other side does not
-//! read, the link is cut at a limit.
+//! The threads of the forwarder and of the shards append to a
+//! [`LinkOutbox`](outbox::LinkOutbox), and a task writes it to the socket. The requests in flight
+//! bound it; if the other side does not read, the link is cut at a limit.
 //!
 //! # Snapshots
 //!
-//! The port of the links also gives snapshots of shards: the handshake says what the side that
-//! calls wants. A connection carries one snapshot, and ends with it ([`pieces`]).
+//! The port of the links also serves snapshots of shards: the handshake says what the side that
+//! calls wants. A connection carries one snapshot, and ends with it ([`snapshot_chunk`]).
 //!
 //! # Clocks
 //!
-//! Over every link both sides ask for the time of the other one ([`Clocks`]).
+//! Over every link both sides ask for the time of the other one ([`PeerClocks`]).
 
 mod addresses;
-pub(crate) mod clocks;
 pub(crate) mod error;
-pub(crate) mod fetch;
 pub(crate) mod fetch_snapshot;
 mod frame;
-mod give;
-mod hello;
-pub(crate) mod links;
+mod handshake;
+mod link_session;
 pub(crate) mod listener;
-pub(crate) mod missing;
+pub(crate) mod missing_links;
 pub(crate) mod outbox;
 pub(crate) mod outboxes;
+pub(crate) mod outgoing_links;
+pub(crate) mod peer_clocks;
 pub(crate) mod peers;
-mod pieces;
-mod session;
+pub(crate) mod receive_snapshot;
+mod send_snapshot;
+mod snapshot_chunk;
 pub mod tls;
 
 use std::{
@@ -56,14 +57,14 @@ use std::{
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{Charter, log::NodeName};
-use clocks::Clocks;
 use error::LinkError;
-use hello::{Life, Purpose, Side};
+use handshake::{HandshakeSide, LinkIncarnation, LinkPurpose};
 use hyper_delay_server::connection;
-use missing::MissingLinks;
+use missing_links::MissingLinks;
+use peer_clocks::PeerClocks;
 use tls::LinkTls;
 
-/// What the links of a node need to know.
+/// The configuration of the links of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkSetup {
     /// The cluster.
@@ -80,44 +81,44 @@ pub(crate) struct LinkSetup {
 
 /// The end of all links on this node.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
+pub(crate) struct LinkEndpoint {
     setup: LinkSetup,
-    clocks: Arc<Clocks>,
-    missing: Arc<MissingLinks>,
+    clocks: Arc<PeerClocks>,
+    missing_links: Arc<MissingLinks>,
     /// When this process began, in Unix nanoseconds.
     process: u64,
     links: AtomicU64,
 }
 
-impl Endpoint {
-    pub(crate) fn new(setup: LinkSetup, clocks: Arc<Clocks>) -> Arc<Self> {
+impl LinkEndpoint {
+    pub(crate) fn new(setup: LinkSetup, clocks: Arc<PeerClocks>) -> Arc<Self> {
         Arc::new(Self {
             setup,
             process: clocks.now().wall_nanos,
             clocks,
-            missing: Arc::default(),
+            missing_links: Arc::default(),
             links: AtomicU64::new(0),
         })
     }
 
     /// Returns the clocks of the nodes to which there is a link.
-    pub(crate) const fn clocks(&self) -> &Arc<Clocks> {
+    pub(crate) const fn clocks(&self) -> &Arc<PeerClocks> {
         &self.clocks
     }
 
     /// Returns the links that this node does not have.
-    pub(crate) const fn missing(&self) -> &Arc<MissingLinks> {
-        &self.missing
+    pub(crate) const fn missing_links(&self) -> &Arc<MissingLinks> {
+        &self.missing_links
     }
 
     /// Returns this side of a new link.
-    fn side(&self, to: Option<NodeName>, purpose: Purpose) -> Side {
-        Side {
+    fn side(&self, to: Option<NodeName>, purpose: LinkPurpose) -> HandshakeSide {
+        HandshakeSide {
             node: self.setup.node.clone(),
             cluster: self.setup.charter.cluster,
-            format: hello::FORMAT,
-            release: hello::RELEASE.to_owned(),
-            life: Life {
+            format: handshake::FORMAT,
+            release: handshake::RELEASE.to_owned(),
+            incarnation: LinkIncarnation {
                 process: self.process,
                 link: self.links.fetch_add(1, Ordering::Relaxed),
             },
@@ -128,7 +129,7 @@ impl Endpoint {
 
     /// Connects to the address of a node, in a bounded time.
     async fn connect(&self, address: &Arc<str>) -> Result<TcpStream, LinkError> {
-        let stream = timeout(hello::PATIENCE, TcpStream::connect(&**address)).await;
+        let stream = timeout(handshake::PATIENCE, TcpStream::connect(&**address)).await;
         let stream = stream.map_err(|_| LinkError::NoAnswer(address.clone()))?;
         let stream = stream.map_err(|source| LinkError::Unreachable {
             address: address.clone(),
@@ -139,7 +140,7 @@ impl Endpoint {
     }
 
     fn configure(&self, stream: &TcpStream) -> io::Result<()> {
-        connection::watch_over(stream, self.setup.silence, self.setup.silence)
+        connection::detect_dead_peer(stream, self.setup.silence, self.setup.silence)
     }
 }
 

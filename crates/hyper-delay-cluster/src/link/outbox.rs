@@ -1,4 +1,4 @@
-//! What waits to be written to a link.
+//! Frames that wait to be written to a link.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::{
     error::LinkError,
-    frame::{self, Frame, TooLong},
+    frame::{self, Frame, FrameTooLong},
 };
 use crate::ShardId;
 
@@ -17,8 +17,8 @@ const KEPT: usize = 1 << 20;
 /// Frames in their order, until the link takes them. Taking part in it never blocks: beyond a limit
 /// the link is cut.
 #[derive(Debug)]
-pub(crate) struct Outbox {
-    state: Mutex<State>,
+pub(crate) struct LinkOutbox {
+    state: Mutex<LinkOutboxState>,
     /// There is something to write.
     filled: Notify,
     /// The link must end.
@@ -27,25 +27,25 @@ pub(crate) struct Outbox {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LinkOutboxState {
     bytes: Vec<u8>,
-    end: Option<End>,
+    end: Option<OutboxClosed>,
 }
 
-/// Why nothing is taken any more.
+/// Why an outbox is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum OutboxClosed {
     /// The link is over.
-    Over,
+    LinkEnded,
     /// A newer link of the same node took its place.
     Replaced,
     /// More than the limit waits: the other side does not read.
     Full,
     /// A message has no room in a frame.
-    TooLong(TooLong),
+    TooLong(FrameTooLong),
 }
 
-impl Outbox {
+impl LinkOutbox {
     /// Takes up to `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Outbox {
     /// Appends a message of a shard. It is written after the next [`flush`](Self::flush), if not
     /// before.
     pub(super) fn push<M: Serialize>(&self, shard: ShardId, message: &M) {
-        self.append(&Frame::Of(shard, message));
+        self.append(&Frame::Message(shard, message));
     }
 
     /// Appends a frame, unless the link is over.
@@ -69,9 +69,9 @@ impl Outbox {
             return;
         }
         if let Err(error) = frame::append(frame, &mut state.bytes) {
-            self.end_locked(state, End::TooLong(error));
+            self.close_locked(state, OutboxClosed::TooLong(error));
         } else if state.bytes.len() > self.limit {
-            self.end_locked(state, End::Full);
+            self.close_locked(state, OutboxClosed::Full);
         }
     }
 
@@ -99,15 +99,15 @@ impl Outbox {
     }
 
     /// Takes nothing from now on, forgets what waits, and lets the link end.
-    pub(super) fn end(&self, end: End) {
+    pub(super) fn close(&self, end: OutboxClosed) {
         let state = self.lock();
         if state.end.is_none() {
-            self.end_locked(state, end);
+            self.close_locked(state, end);
         }
     }
 
-    fn end_locked(&self, mut state: MutexGuard<'_, State>, end: End) {
-        *state = State {
+    fn close_locked(&self, mut state: MutexGuard<'_, LinkOutboxState>, end: OutboxClosed) {
+        *state = LinkOutboxState {
             bytes: Vec::new(),
             end: Some(end),
         };
@@ -115,20 +115,20 @@ impl Outbox {
     }
 
     /// Resolves when the link must end. Cancel safe; only one task may wait.
-    pub(super) async fn ended(&self) -> LinkError {
+    pub(super) async fn closed(&self) -> LinkError {
         loop {
             let end = self.lock().end;
             match end {
-                Some(End::Over) => return LinkError::Closed,
-                Some(End::Replaced) => return LinkError::Replaced,
-                Some(End::Full) => return LinkError::TooSlow(self.limit),
-                Some(End::TooLong(error)) => return LinkError::TooLong(error),
+                Some(OutboxClosed::LinkEnded) => return LinkError::Closed,
+                Some(OutboxClosed::Replaced) => return LinkError::Replaced,
+                Some(OutboxClosed::Full) => return LinkError::TooSlow(self.limit),
+                Some(OutboxClosed::TooLong(error)) => return LinkError::TooLong(error),
                 None => self.cut.notified().await,
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LinkOutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,11 +139,11 @@ mod tests {
 
     #[tokio::test]
     async fn one_take_returns_all_that_was_appended() {
-        let outbox = Outbox::new(100);
+        let outbox = LinkOutbox::new(100);
         let mut expected = Vec::new();
         for number in 0..3_u8 {
             outbox.push(ShardId(1), &number);
-            frame::append(&Frame::Of(ShardId(1), number), &mut expected).unwrap();
+            frame::append(&Frame::Message(ShardId(1), number), &mut expected).unwrap();
         }
         outbox.flush();
         let mut written = vec![9; 5];
@@ -153,22 +153,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_outbox_ends_the_link_and_keeps_nothing() {
-        let outbox = Outbox::new(20);
+        let outbox = LinkOutbox::new(20);
         for _ in 0..3 {
             outbox.push(ShardId(1), &"0123456789");
         }
-        assert!(matches!(outbox.ended().await, LinkError::TooSlow(20)));
+        assert!(matches!(outbox.closed().await, LinkError::TooSlow(20)));
         assert!(outbox.lock().bytes.is_empty());
         outbox.push(ShardId(1), &"more");
-        outbox.end(End::Over);
+        outbox.close(OutboxClosed::LinkEnded);
         assert!(outbox.lock().bytes.is_empty());
-        assert!(matches!(outbox.ended().await, LinkError::TooSlow(20)));
+        assert!(matches!(outbox.closed().await, LinkError::TooSlow(20)));
     }
 
     #[tokio::test]
     async fn a_message_without_room_in_a_frame_ends_the_link() {
-        let outbox = Outbox::new(usize::MAX);
+        let outbox = LinkOutbox::new(usize::MAX);
         outbox.push(ShardId(1), &"x".repeat(frame::LONGEST));
-        assert!(matches!(outbox.ended().await, LinkError::TooLong(_)));
+        assert!(matches!(outbox.closed().await, LinkError::TooLong(_)));
     }
 }

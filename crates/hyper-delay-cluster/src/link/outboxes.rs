@@ -5,10 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{links::News, outbox::Outbox};
+use super::{outbox::LinkOutbox, outgoing_links::LinkEvent};
 use crate::{
     ShardId,
-    forward::{Event, wire::ToLeader},
+    forward::{ForwarderEvent, wire::ToLeader},
     log::NodeName,
 };
 
@@ -16,23 +16,25 @@ use crate::{
 const ADOPTED: usize = 4_096;
 
 /// Where messages to leaders go. The thread of the forwarder owns it: a link takes messages from
-/// the moment at which the forwarder hears of it, so no message of an earlier link gets into it.
+/// the moment at which the forwarder learns of it, so no message of an earlier link gets into it.
 #[derive(Debug, Default)]
-pub(crate) struct Outboxes(BTreeMap<NodeName, Arc<Outbox>>);
+pub(crate) struct LinkOutboxes(BTreeMap<NodeName, Arc<LinkOutbox>>);
 
-impl Outboxes {
-    /// Takes news of the links. Returns what the forwarder is to be told, at once.
-    pub(crate) fn take(&mut self, news: News) -> Event {
-        match news {
-            News::Linked(node, outbox) => {
+impl LinkOutboxes {
+    /// Handles an event of a link. Returns the event for the forwarder, which must get it at once.
+    pub(crate) fn handle(&mut self, event: LinkEvent) -> ForwarderEvent {
+        match event {
+            LinkEvent::Linked(node, outbox) => {
                 self.0.insert(node.clone(), outbox);
-                Event::Linked(node)
+                ForwarderEvent::Linked(node)
             }
-            News::Unlinked(node) => {
+            LinkEvent::Unlinked(node) => {
                 self.0.remove(&node);
-                Event::Unlinked(node)
+                ForwarderEvent::Unlinked(node)
             }
-            News::Told(node, shard, message) => Event::Told(node, shard, message),
+            LinkEvent::Message(node, shard, message) => {
+                ForwarderEvent::LeaderMessage(node, shard, message)
+            }
         }
     }
 
@@ -67,16 +69,16 @@ mod tests {
     use tokio::time;
 
     use super::*;
-    use crate::link::frame::{Frame, Frames, decode};
-    use hyper_delay_engine::scheduler::Adopted;
+    use crate::link::frame::{Frame, FrameReader, decode};
+    use hyper_delay_engine::scheduler::UnansweredDelivery;
 
     #[tokio::test]
     async fn a_message_with_many_copies_is_sent_in_parts() {
-        let outbox = Arc::new(Outbox::new(usize::MAX));
-        let mut outboxes = Outboxes::default();
-        outboxes.take(News::Linked("b".into(), outbox.clone()));
+        let outbox = Arc::new(LinkOutbox::new(usize::MAX));
+        let mut outboxes = LinkOutboxes::default();
+        outboxes.handle(LinkEvent::Linked("b".into(), outbox.clone()));
         let longest = "x".repeat(128);
-        let copy = Adopted {
+        let copy = UnansweredDelivery {
             route: longest.as_str().into(),
             id: longest.as_str().into(),
             seq: u64::MAX,
@@ -89,11 +91,11 @@ mod tests {
         let mut bytes = Vec::new();
         let sent = time::timeout(Duration::from_secs(60), outbox.take(&mut bytes));
         sent.await.expect("nothing was sent");
-        let mut frames = Frames::new(&bytes[..], crate::link::frame::LONGEST);
+        let mut frames = FrameReader::new(&bytes[..], crate::link::frame::LONGEST);
         let mut received = 0;
         while let Some(content) = frames.next().await.unwrap() {
             match decode(&content).unwrap() {
-                Frame::Of(ShardId(3), ToLeader::Adopted(7, part)) => {
+                Frame::Message(ShardId(3), ToLeader::Adopted(7, part)) => {
                     assert!(part.iter().all(|it| *it == copy));
                     received += part.len();
                 }
@@ -105,24 +107,24 @@ mod tests {
 
     #[tokio::test]
     async fn messages_of_an_earlier_link_do_not_get_into_the_next_one() {
-        let [first, second] = [0; 2].map(|_| Arc::new(Outbox::new(1_000)));
-        let mut outboxes = Outboxes::default();
+        let [first, second] = [0; 2].map(|_| Arc::new(LinkOutbox::new(1_000)));
+        let mut outboxes = LinkOutboxes::default();
         let node = NodeName::from("b");
-        let send = |outboxes: &Outboxes, consumer| {
+        let send = |outboxes: &LinkOutboxes, consumer| {
             outboxes.send(vec![(node.clone(), ShardId(0), ToLeader::Opened(consumer))]);
         };
         send(&outboxes, 1);
-        outboxes.take(News::Linked(node.clone(), first.clone()));
+        outboxes.handle(LinkEvent::Linked(node.clone(), first.clone()));
         send(&outboxes, 2);
-        outboxes.take(News::Unlinked(node.clone()));
+        outboxes.handle(LinkEvent::Unlinked(node.clone()));
         send(&outboxes, 3);
-        outboxes.take(News::Linked(node.clone(), second.clone()));
+        outboxes.handle(LinkEvent::Linked(node.clone(), second.clone()));
         send(&outboxes, 4);
         for (outbox, expected) in [(first, 2), (second, 4)] {
             let mut bytes = Vec::new();
             outbox.take(&mut bytes).await;
             let frame: Frame<ToLeader> = decode(&bytes[4..]).unwrap();
-            let is_it = matches!(frame, Frame::Of(_, ToLeader::Opened(it)) if it == expected);
+            let is_it = matches!(frame, Frame::Message(_, ToLeader::Opened(it)) if it == expected);
             assert!(is_it, "{frame:?}");
         }
     }

@@ -8,110 +8,110 @@ use std::{
 
 use super::{
     error::LinkError,
-    hello::{Life, Refused},
-    outbox::{End, Outbox},
+    handshake::{HandshakeRefusal, LinkIncarnation},
+    outbox::{LinkOutbox, OutboxClosed},
 };
 use crate::{
     ShardId,
     forward::wire::{ToLeader, ToServing},
     log::NodeName,
-    shard::{Event, PeerId},
+    shard::{PeerId, ShardEvent},
 };
 
 /// The links from serving nodes. A link has a number that is never used again; 0 is the forwarder
 /// of this node, which needs no link.
 pub(crate) struct Peers {
     shards: u16,
-    tell: Box<dyn Fn(ShardId, Event) + Send + Sync>,
-    inner: Mutex<Inner>,
+    on_event: Box<dyn Fn(ShardId, ShardEvent) + Send + Sync>,
+    inner: Mutex<PeerTable>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct PeerTable {
     /// The last number.
     last: u64,
-    links: BTreeMap<PeerId, Peer>,
-    nodes: BTreeMap<NodeName, (Life, PeerId)>,
+    links: BTreeMap<PeerId, PeerLink>,
+    nodes: BTreeMap<NodeName, (LinkIncarnation, PeerId)>,
 }
 
 #[derive(Debug, Clone)]
-struct Peer {
-    outbox: Arc<Outbox>,
-    gate: Arc<Gate>,
+struct PeerLink {
+    outbox: Arc<LinkOutbox>,
+    gate: Arc<PeerGate>,
 }
 
 /// Whether messages of a link are still passed on. Held while one is: so none comes after the news
 /// that the link is gone.
 #[derive(Debug)]
-struct Gate(Mutex<bool>);
+struct PeerGate(Mutex<bool>);
 
 /// A link, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct PeerRegistration {
     peers: Arc<Peers>,
     node: NodeName,
     id: PeerId,
-    gate: Arc<Gate>,
+    gate: Arc<PeerGate>,
 }
 
 impl Peers {
-    /// `tell` passes an event to the thread of a shard. It must not block.
+    /// `on_event` passes an event to the thread of a shard. It must not block.
     pub(crate) fn new(
         shards: u16,
-        tell: impl Fn(ShardId, Event) + Send + Sync + 'static,
+        on_event: impl Fn(ShardId, ShardEvent) + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Self {
             shards,
-            tell: Box::new(tell),
+            on_event: Box::new(on_event),
             inner: Mutex::default(),
         })
     }
 
     /// Sends messages of a shard, in their order for each link. A message is lost if the link is
     /// gone. Never blocks.
-    pub(crate) fn send(&self, shard: ShardId, told: &[(PeerId, ToServing)]) {
+    pub(crate) fn send(&self, shard: ShardId, messages: &[(PeerId, ToServing)]) {
         let inner = self.lock();
         let outbox = |peer: &PeerId| inner.links.get(peer).map(|link| &link.outbox);
-        for (peer, message) in told {
+        for (peer, message) in messages {
             if let Some(outbox) = outbox(peer) {
                 outbox.push(shard, message);
             }
         }
-        for (peer, _) in told {
+        for (peer, _) in messages {
             if let Some(outbox) = outbox(peer) {
                 outbox.flush();
             }
         }
     }
 
-    /// A node has a link. An older one of the same node ends: the shards hear so before anything of
-    /// the new one.
-    pub(super) fn enter(
+    /// A node has a link. An older one of the same node ends: the shards learn this before they get
+    /// anything of the new one.
+    pub(super) fn register(
         self: &Arc<Self>,
         node: &NodeName,
-        life: Life,
-        outbox: Arc<Outbox>,
-    ) -> Result<Entry, Refused> {
+        incarnation: LinkIncarnation,
+        outbox: Arc<LinkOutbox>,
+    ) -> Result<PeerRegistration, HandshakeRefusal> {
         let mut inner = self.lock();
         if let Some((older, id)) = inner.nodes.get(node).copied() {
-            if older > life {
-                return Err(Refused::Older(node.clone()));
+            if older > incarnation {
+                return Err(HandshakeRefusal::Older(node.clone()));
             }
             if let Some(link) = inner.links.remove(&id) {
-                link.outbox.end(End::Replaced);
+                link.outbox.close(OutboxClosed::Replaced);
                 self.close(&link.gate, id);
             }
         }
         inner.last += 1;
         let id = PeerId(inner.last);
-        let gate = Arc::new(Gate(Mutex::new(true)));
-        let link = Peer {
+        let gate = Arc::new(PeerGate(Mutex::new(true)));
+        let link = PeerLink {
             outbox,
             gate: gate.clone(),
         };
         inner.links.insert(id, link);
-        inner.nodes.insert(node.clone(), (life, id));
-        Ok(Entry {
+        inner.nodes.insert(node.clone(), (incarnation, id));
+        Ok(PeerRegistration {
             peers: self.clone(),
             node: node.clone(),
             id,
@@ -119,23 +119,23 @@ impl Peers {
         })
     }
 
-    fn close(&self, gate: &Gate, id: PeerId) {
+    fn close(&self, gate: &PeerGate, id: PeerId) {
         let mut is_open = gate.lock();
         if std::mem::replace(&mut *is_open, false) {
             for shard in (0..self.shards).map(ShardId) {
-                (self.tell)(shard, Event::PeerIsGone(id));
+                (self.on_event)(shard, ShardEvent::PeerDisconnected(id));
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, PeerTable> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
+impl PeerRegistration {
     /// Passes a message to its shard.
-    pub(super) fn pass(&self, shard: ShardId, message: ToLeader) -> Result<(), LinkError> {
+    pub(super) fn forward(&self, shard: ShardId, message: ToLeader) -> Result<(), LinkError> {
         if shard.0 >= self.peers.shards {
             return Err(LinkError::NoShard {
                 node: self.node.clone(),
@@ -146,12 +146,12 @@ impl Entry {
         if !*is_open {
             return Err(LinkError::Replaced);
         }
-        (self.peers.tell)(shard, Event::Peer(self.id, message));
+        (self.peers.on_event)(shard, ShardEvent::PeerMessage(self.id, message));
         Ok(())
     }
 }
 
-impl Drop for Entry {
+impl Drop for PeerRegistration {
     fn drop(&mut self) {
         let mut inner = self.peers.lock();
         inner.links.remove(&self.id);
@@ -166,7 +166,7 @@ impl Drop for Entry {
     }
 }
 
-impl Gate {
+impl PeerGate {
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,37 +186,39 @@ mod tests {
     use super::*;
 
     fn peers() -> (Arc<Peers>, Receiver<String>) {
-        let (told, events) = channel();
+        let (messages, events) = channel();
         let peers = Peers::new(2, move |shard, event| {
             let event = match event {
-                Event::Peer(peer, ToLeader::Opened(consumer)) => format!("{peer:?} {consumer}"),
-                Event::PeerIsGone(peer) => format!("{peer:?} gone"),
+                ShardEvent::PeerMessage(peer, ToLeader::Opened(consumer)) => {
+                    format!("{peer:?} {consumer}")
+                }
+                ShardEvent::PeerDisconnected(peer) => format!("{peer:?} gone"),
                 other => panic!("{other:?}"),
             };
-            told.send(format!("{} {event}", shard.0)).unwrap();
+            messages.send(format!("{} {event}", shard.0)).unwrap();
         });
         (peers, events)
     }
 
-    fn life(process: u64, link: u64) -> Life {
-        Life { process, link }
+    fn life(process: u64, link: u64) -> LinkIncarnation {
+        LinkIncarnation { process, link }
     }
 
-    fn outbox() -> Arc<Outbox> {
-        Arc::new(Outbox::new(1_000))
+    fn outbox() -> Arc<LinkOutbox> {
+        Arc::new(LinkOutbox::new(1_000))
     }
 
     #[test]
     fn a_newer_link_of_a_node_ends_the_older_one_first() {
         let (peers, events) = peers();
         let node = NodeName::from("b");
-        let old = peers.enter(&node, life(7, 1), outbox()).unwrap();
-        old.pass(ShardId(1), ToLeader::Opened(5)).unwrap();
-        let new = peers.enter(&node, life(7, 2), outbox()).unwrap();
-        assert!(old.pass(ShardId(1), ToLeader::Opened(6)).is_err());
-        new.pass(ShardId(0), ToLeader::Opened(7)).unwrap();
+        let old = peers.register(&node, life(7, 1), outbox()).unwrap();
+        old.forward(ShardId(1), ToLeader::Opened(5)).unwrap();
+        let new = peers.register(&node, life(7, 2), outbox()).unwrap();
+        assert!(old.forward(ShardId(1), ToLeader::Opened(6)).is_err());
+        new.forward(ShardId(0), ToLeader::Opened(7)).unwrap();
         drop(old);
-        new.pass(ShardId(0), ToLeader::Opened(8)).unwrap();
+        new.forward(ShardId(0), ToLeader::Opened(8)).unwrap();
         drop(new);
         let expected = [
             "1 PeerId(1) 5",
@@ -235,19 +237,19 @@ mod tests {
     fn an_older_process_does_not_replace_a_newer_one_until_that_is_gone() {
         let (peers, _events) = peers();
         let node = NodeName::from("b");
-        let new = peers.enter(&node, life(8, 1), outbox()).unwrap();
-        let refused = peers.enter(&node, life(7, 2), outbox()).unwrap_err();
-        assert_eq!(refused, Refused::Older(node.clone()));
-        peers.enter(&"c".into(), life(1, 1), outbox()).unwrap();
+        let new = peers.register(&node, life(8, 1), outbox()).unwrap();
+        let refused = peers.register(&node, life(7, 2), outbox()).unwrap_err();
+        assert_eq!(refused, HandshakeRefusal::Older(node.clone()));
+        peers.register(&"c".into(), life(1, 1), outbox()).unwrap();
         drop(new);
-        peers.enter(&node, life(7, 2), outbox()).unwrap();
+        peers.register(&node, life(7, 2), outbox()).unwrap();
     }
 
     #[test]
     fn a_message_of_a_shard_that_does_not_exist_is_an_error() {
         let (peers, events) = peers();
-        let entry = peers.enter(&"b".into(), life(1, 1), outbox()).unwrap();
-        let error = entry.pass(ShardId(2), ToLeader::Ready).unwrap_err();
+        let entry = peers.register(&"b".into(), life(1, 1), outbox()).unwrap();
+        let error = entry.forward(ShardId(2), ToLeader::Ready).unwrap_err();
         assert!(
             error
                 .to_string()

@@ -12,7 +12,7 @@ use hyper_delay_server::tls::{self, OwnCertificate, TlsError};
 
 /// The files of a node, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkFiles {
+pub struct LinkTlsFiles {
     /// Its certificate, for servers and clients, with the name of the host of `advertise`.
     pub(crate) cert: PathBuf,
     /// The key of it.
@@ -21,7 +21,7 @@ pub struct LinkFiles {
     pub(crate) ca: PathBuf,
 }
 
-/// What links need.
+/// The TLS configuration of links.
 #[derive(Clone)]
 pub struct LinkTls {
     acceptor: TlsAcceptor,
@@ -35,8 +35,8 @@ impl LinkTls {
     /// # Errors
     ///
     /// If one cannot be read or used, or they do not belong together.
-    pub fn load(files: &LinkFiles) -> Result<Self, TlsError> {
-        let LinkFiles { cert, key, ca } = files.clone();
+    pub fn load(files: &LinkTlsFiles) -> Result<Self, TlsError> {
+        let LinkTlsFiles { cert, key, ca } = files.clone();
         let files = TlsFiles {
             cert,
             key,

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Member, Membership,
-    MissingLink, NodeName, Over, Request, Tail,
+    AnnounceOutcome, AppendOutcome, Fence, Heartbeat, JournalTail, Leader, LeaderAndHeartbeat,
+    LeaseId, LogAnswer, LogRequest, Member, Membership, MissingLink, NodeName, Takeover,
 };
 use crate::{Charter, ShardId, replica};
 
@@ -12,8 +12,8 @@ use crate::{Charter, ShardId, replica};
 const PAGE: usize = 2_000;
 
 #[derive(Debug)]
-struct Heartbeat {
-    beat: Beat,
+struct FakeHeartbeat {
+    beat: Heartbeat,
     missing_links: Arc<[MissingLink]>,
 }
 
@@ -21,23 +21,23 @@ struct Heartbeat {
 #[derive(Debug, Default)]
 pub(crate) struct FakeLog {
     revision: u64,
-    alive: BTreeMap<NodeName, Heartbeat>,
+    alive: BTreeMap<NodeName, FakeHeartbeat>,
     charter: Option<Charter>,
     members: BTreeMap<NodeName, Member>,
-    shards: BTreeMap<ShardId, Shard>,
+    shards: BTreeMap<ShardId, FakeShard>,
     /// Whether appends are let through whatever the leadership is: a planted fault.
     pub(crate) ignores_fences: bool,
     /// Whether a leadership is taken over from a node that lives: a planted fault.
     pub(crate) ignores_beats: bool,
-    /// Whether heartbeats say half of the time that their lease lasts: a planted fault.
+    /// Whether heartbeats name half of the time that their lease lasts: a planted fault.
     pub(crate) leases_look_short: bool,
     /// Whether a report that is lower than the one before is not noted: a planted fault.
     pub(crate) keeps_highest_reports: bool,
 }
 
-/// What the log keeps of a shard.
+/// The contents of the log for a shard.
 #[derive(Debug, Default)]
-pub(crate) struct Shard {
+pub(crate) struct FakeShard {
     pub(crate) leader: Option<Leader>,
     pub(crate) journal: BTreeMap<u64, Arc<[u8]>>,
     pub(crate) reports: BTreeMap<NodeName, u64>,
@@ -55,13 +55,13 @@ impl FakeLog {
         self.revision
     }
 
-    /// Returns what it keeps of a shard.
-    pub(crate) fn shard(&self, shard: ShardId) -> &Shard {
+    /// Returns the contents for a shard.
+    pub(crate) fn shard(&self, shard: ShardId) -> &FakeShard {
         &self.shards[&shard]
     }
 
-    /// Returns what it keeps of all shards.
-    pub(crate) fn shards(&self) -> impl Iterator<Item = (ShardId, &Shard)> {
+    /// Returns the contents for all shards.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = (ShardId, &FakeShard)> {
         self.shards.iter().map(|(id, shard)| (*id, shard))
     }
 
@@ -77,25 +77,25 @@ impl FakeLog {
     }
 
     /// Carries out a request.
-    pub(crate) fn carry_out(&mut self, request: &Request) -> Answer {
+    pub(crate) fn carry_out(&mut self, request: &LogRequest) -> LogAnswer {
         self.revision += 1;
         match request {
-            Request::Announce {
+            LogRequest::Announce {
                 member,
                 lease,
                 ttl,
-                over,
+                replaces: over,
             } => {
                 let there = self.alive.get(&member.node);
                 if there.map_or(0, |it| it.beat.revision) == *over {
-                    self.heartbeat(member, *lease, *ttl, [].into());
+                    self.put_heartbeat(member, *lease, *ttl, [].into());
                 }
-                Answer::Announced(match self.beat(&member.node) {
-                    Some(beat) if beat.lease == *lease => Announced::Done,
-                    beat => Announced::Not(beat),
+                LogAnswer::Announced(match self.heartbeat_of(&member.node) {
+                    Some(beat) if beat.lease == *lease => AnnounceOutcome::Done,
+                    beat => AnnounceOutcome::Not(beat),
                 })
             }
-            Request::KeepAlive {
+            LogRequest::KeepAlive {
                 member,
                 lease,
                 ttl,
@@ -103,43 +103,45 @@ impl FakeLog {
             } => {
                 let is_alive = self.is_of(&member.node, *lease);
                 if is_alive {
-                    self.heartbeat(member, *lease, *ttl, missing_links.clone());
+                    self.put_heartbeat(member, *lease, *ttl, missing_links.clone());
                 }
-                Answer::Alive(is_alive)
+                LogAnswer::Alive(is_alive)
             }
-            Request::Leave { node, lease } => {
+            LogRequest::Leave { node, lease } => {
                 self.alive
                     .retain(|of, it| of != node || it.beat.lease != *lease);
-                Answer::Done
+                LogAnswer::Done
             }
-            Request::Lead {
+            LogRequest::Lead {
                 shard,
                 lease,
                 member,
-                over,
-            } => Answer::Leads(self.lead(*shard, *lease, member, over.as_ref())),
-            Request::Resign(fence) => {
+                takeover: over,
+            } => LogAnswer::Leader(self.lead(*shard, *lease, member, over.as_ref())),
+            LogRequest::Resign(fence) => {
                 let shard = self.shards.entry(fence.shard).or_default();
                 if is_led_by(shard, fence) {
                     shard.leader = None;
                 }
-                Answer::Done
+                LogAnswer::Done
             }
-            Request::Append { fence, seq, entry } => {
-                Answer::Appended(self.append(fence, *seq, entry))
+            LogRequest::Append { fence, seq, entry } => {
+                LogAnswer::Appended(self.append(fence, *seq, entry))
             }
-            Request::Tail { shard, from, node } => Answer::Tail(self.tail(*shard, *from, node)),
-            Request::First { shard, from } => {
+            LogRequest::Tail { shard, from, node } => {
+                LogAnswer::Tail(self.tail(*shard, *from, node))
+            }
+            LogRequest::First { shard, from } => {
                 let mut journal = self.shards[shard].journal.range(from..);
                 let (seq, entry) = journal.next().expect("a journal is never empty");
-                Answer::First(*seq, entry.clone())
+                LogAnswer::First(*seq, entry.clone())
             }
-            Request::Trim { shard, from, below } => {
+            LogRequest::Trim { shard, from, below } => {
                 let journal = &mut self.shards.entry(*shard).or_default().journal;
                 journal.retain(|seq, _| !(*from..*below).contains(seq));
-                Answer::Done
+                LogAnswer::Done
             }
-            Request::Report {
+            LogRequest::Report {
                 shard,
                 node,
                 lease,
@@ -153,43 +155,45 @@ impl FakeLog {
                         reports.insert(node.clone(), before.unwrap_or(0).max(*synced));
                     }
                 }
-                Answer::Reported(is_current)
+                LogAnswer::Reported(is_current)
             }
-            Request::Reports(shard) => {
+            LogRequest::Reports(shard) => {
                 let reports = self.shards[shard].reports.iter();
-                Answer::Reports(reports.map(|(node, seq)| (node.clone(), *seq)).collect())
+                LogAnswer::Reports(reports.map(|(node, seq)| (node.clone(), *seq)).collect())
             }
-            Request::Found(charter) => Answer::Founded(self.found(*charter)),
-            Request::Charter => Answer::Charter(self.charter),
-            Request::Join(member) => {
+            LogRequest::CreateCluster(charter) => {
+                LogAnswer::ClusterCreated(self.create_cluster(*charter))
+            }
+            LogRequest::Charter => LogAnswer::Charter(self.charter),
+            LogRequest::Join(member) => {
                 let node = &member.node;
                 if self.members.insert(node.clone(), member.clone()).is_none() {
                     self.forget_reports(node);
                 }
-                Answer::Done
+                LogAnswer::Done
             }
-            Request::Move(member) => {
+            LogRequest::ChangeAddress(member) => {
                 if let Some(known) = self.members.get_mut(&member.node) {
                     known.clone_from(member);
                 }
-                Answer::Done
+                LogAnswer::Done
             }
-            Request::Remove(node) => {
+            LogRequest::Remove(node) => {
                 self.members.remove(node);
                 self.forget_reports(node);
-                Answer::Done
+                LogAnswer::Done
             }
-            Request::Members => {
+            LogRequest::Members => {
                 let members = self.members.values().map(|member| Membership {
                     member: member.clone(),
-                    beat: self.beat(&member.node),
+                    heartbeat: self.heartbeat_of(&member.node),
                     missing_links: self
                         .alive
                         .get(&member.node)
                         .map(|it| it.missing_links.clone())
                         .unwrap_or_default(),
                 });
-                Answer::Members(members.collect())
+                LogAnswer::Members(members.collect())
             }
         }
     }
@@ -200,19 +204,19 @@ impl FakeLog {
         }
     }
 
-    fn heartbeat(
+    fn put_heartbeat(
         &mut self,
         member: &Member,
         lease: LeaseId,
         ttl: Duration,
         missing_links: Arc<[MissingLink]>,
     ) {
-        let beat = Beat {
+        let beat = Heartbeat {
             revision: self.revision,
             lease,
             ttl,
         };
-        let heartbeat = Heartbeat {
+        let heartbeat = FakeHeartbeat {
             beat,
             missing_links,
         };
@@ -226,8 +230,8 @@ impl FakeLog {
             .is_some_and(|it| it.beat.lease == lease)
     }
 
-    /// Returns the heartbeat of a node, as it is told.
-    fn beat(&self, node: &NodeName) -> Option<Beat> {
+    /// Returns the heartbeat of a node, as requests see it.
+    fn heartbeat_of(&self, node: &NodeName) -> Option<Heartbeat> {
         let mut beat = self.alive.get(node)?.beat;
         if self.leases_look_short {
             beat.ttl /= 2;
@@ -235,10 +239,10 @@ impl FakeLog {
         Some(beat)
     }
 
-    fn led(&self, leader: &Leader) -> Led {
-        Led {
+    fn leader_and_heartbeat(&self, leader: &Leader) -> LeaderAndHeartbeat {
+        LeaderAndHeartbeat {
             leader: leader.clone(),
-            beat: self.beat(&leader.member.node),
+            heartbeat: self.heartbeat_of(&leader.member.node),
         }
     }
 
@@ -247,8 +251,8 @@ impl FakeLog {
         shard: ShardId,
         lease: LeaseId,
         member: &Member,
-        over: Option<&Over>,
-    ) -> Option<Led> {
+        over: Option<&Takeover>,
+    ) -> Option<LeaderAndHeartbeat> {
         let leader = self.shards.entry(shard).or_default().leader.clone();
         let is_over = leader.as_ref().map(|leader| leader.epoch) == over.map(|over| over.epoch);
         let silence = over.and_then(|over| over.silence.as_ref());
@@ -257,19 +261,19 @@ impl FakeLog {
             beat.map_or(0, |it| it.beat.revision) == silence.revision
         });
         if !is_over || !(is_silent || self.ignores_beats) || !self.is_of(&member.node, lease) {
-            return leader.map(|leader| self.led(&leader));
+            return leader.map(|leader| self.leader_and_heartbeat(&leader));
         }
         let leader = Leader {
             member: member.clone(),
             epoch: self.revision,
             lease,
         };
-        let led = self.led(&leader);
+        let led = self.leader_and_heartbeat(&leader);
         self.shards.entry(shard).or_default().leader = Some(leader);
         Some(led)
     }
 
-    fn found(&mut self, charter: Charter) -> Charter {
+    fn create_cluster(&mut self, charter: Charter) -> Charter {
         if let Some(charter) = self.charter {
             return charter;
         }
@@ -279,21 +283,21 @@ impl FakeLog {
         *self.charter.insert(charter)
     }
 
-    fn append(&mut self, fence: &Fence, seq: u64, entry: &Arc<[u8]>) -> Appended {
+    fn append(&mut self, fence: &Fence, seq: u64, entry: &Arc<[u8]>) -> AppendOutcome {
         let ignores_fences = self.ignores_fences;
         let shard = self.shards.entry(fence.shard).or_default();
         match shard.journal.get(&seq) {
-            Some(there) if there == entry => Appended::Done,
-            _ if !ignores_fences && !is_led_by(shard, fence) => Appended::Fenced,
+            Some(there) if there == entry => AppendOutcome::Done,
+            _ if !ignores_fences && !is_led_by(shard, fence) => AppendOutcome::Fenced,
             None if seq > 0 && shard.journal.contains_key(&(seq - 1)) => {
                 shard.journal.insert(seq, entry.clone());
-                Appended::Done
+                AppendOutcome::Done
             }
-            _ => Appended::Conflict,
+            _ => AppendOutcome::Conflict,
         }
     }
 
-    fn tail(&self, shard: ShardId, from: u64, node: &NodeName) -> Tail {
+    fn tail(&self, shard: ShardId, from: u64, node: &NodeName) -> JournalTail {
         let shard = &self.shards[&shard];
         let seq = |entry: Option<(&u64, _)>| entry.map(|(seq, _)| *seq).unwrap_or_default();
         let mut bytes = 0;
@@ -304,8 +308,11 @@ impl FakeLog {
         });
         let before = from.saturating_sub(1);
         let has_before = shard.journal.contains_key(&before);
-        Tail {
-            led: shard.leader.as_ref().map(|leader| self.led(leader)),
+        JournalTail {
+            leader: shard
+                .leader
+                .as_ref()
+                .map(|leader| self.leader_and_heartbeat(leader)),
             reported: shard.reports.get(node).copied(),
             first: match has_before {
                 true => before,
@@ -317,7 +324,7 @@ impl FakeLog {
     }
 }
 
-fn is_led_by(shard: &Shard, fence: &Fence) -> bool {
+fn is_led_by(shard: &FakeShard, fence: &Fence) -> bool {
     let leader = shard.leader.as_ref();
     leader.is_some_and(|leader| leader.epoch == fence.epoch)
 }

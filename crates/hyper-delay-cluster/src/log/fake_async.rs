@@ -13,7 +13,10 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Announced, Answer, Appended, Leader, Log, News, Request, Unanswered, fake::FakeLog};
+use super::{
+    AnnounceOutcome, AppendOutcome, Leader, Log, LogAnswer, LogEvent, LogRequest, LogUnanswered,
+    fake::FakeLog,
+};
 use crate::{Charter, ShardId, replica::genesis};
 
 /// A log that the nodes of one process share.
@@ -21,12 +24,12 @@ use crate::{Charter, ShardId, replica::genesis};
 pub(crate) struct SharedLog {
     charter: Charter,
     log: Mutex<FakeLog>,
-    news: broadcast::Sender<Item>,
+    news: broadcast::Sender<FakeLogEvent>,
     appended: AtomicUsize,
 }
 
 #[derive(Debug, Clone)]
-enum Item {
+enum FakeLogEvent {
     Entry(ShardId, u64, Arc<[u8]>),
     Leader(ShardId, Option<Leader>, u64),
     Members,
@@ -75,7 +78,7 @@ impl SharedLog {
             .collect()
     }
 
-    pub(crate) fn carry_out(&self, request: &Request) -> Answer {
+    pub(crate) fn carry_out(&self, request: &LogRequest) -> LogAnswer {
         let mut log = self.inner();
         let before = self.leaders(&log);
         let answer = log.carry_out(request);
@@ -83,19 +86,24 @@ impl SharedLog {
         // It fails if there is no watch.
         for (shard, (before, after)) in (0..).map(ShardId).zip(before.into_iter().zip(after)) {
             if before != after {
-                let _ = self.news.send(Item::Leader(shard, after, log.revision()));
+                let _ = self
+                    .news
+                    .send(FakeLogEvent::Leader(shard, after, log.revision()));
             }
         }
-        if let Request::Join(_) | Request::Move(_) | Request::Remove(_) = request {
-            let _ = self.news.send(Item::Members);
+        if let LogRequest::Join(_) | LogRequest::ChangeAddress(_) | LogRequest::Remove(_) = request
+        {
+            let _ = self.news.send(FakeLogEvent::Members);
         }
-        if let (Request::Append { fence, seq, entry }, Answer::Appended(Appended::Done)) =
-            (request, &answer)
+        if let (
+            LogRequest::Append { fence, seq, entry },
+            LogAnswer::Appended(AppendOutcome::Done),
+        ) = (request, &answer)
         {
             self.appended.fetch_add(1, Ordering::Relaxed);
             let _ = self
                 .news
-                .send(Item::Entry(fence.shard, *seq, entry.clone()));
+                .send(FakeLogEvent::Entry(fence.shard, *seq, entry.clone()));
         }
         answer
     }
@@ -150,16 +158,16 @@ impl FakeConnection {
         }
     }
 
-    async fn no_answer(&self) -> Result<Answer, Unanswered> {
+    async fn no_answer(&self) -> Result<LogAnswer, LogUnanswered> {
         sleep(self.deadline).await;
-        Err(Unanswered("no answer in time".into()))
+        Err(LogUnanswered("no answer in time".into()))
     }
 }
 
 impl Log for FakeConnection {
-    async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
+    async fn call(&self, request: LogRequest) -> Result<LogAnswer, LogUnanswered> {
         self.delay().await;
-        let is_beat = matches!(request, Request::KeepAlive { .. });
+        let is_beat = matches!(request, LogRequest::KeepAlive { .. });
         let is_held = self.only_beats.load(Ordering::Relaxed) && !is_beat;
         if self.is_cut() || self.is_lost() || is_held {
             return self.no_answer().await;
@@ -169,13 +177,13 @@ impl Log for FakeConnection {
         if self.is_cut() || self.is_lost() {
             return self.no_answer().await;
         }
-        if let Answer::Announced(Announced::Not(Some(_))) = answer {
+        if let LogAnswer::Announced(AnnounceOutcome::Not(Some(_))) = answer {
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
         Ok(answer)
     }
 
-    async fn watch(&self, mut tell: impl FnMut(News) + Send) {
+    async fn watch(&self, mut tell: impl FnMut(LogEvent) + Send) {
         let mut news = self.log.news.subscribe();
         loop {
             let item = match news.recv().await {
@@ -187,9 +195,13 @@ impl Log for FakeConnection {
                 continue;
             }
             tell(match item {
-                Item::Entry(shard, seq, entry) => News::Entries(shard, vec![(seq, entry)]),
-                Item::Leader(shard, leader, revision) => News::Leader(shard, leader, revision),
-                Item::Members => News::Members,
+                FakeLogEvent::Entry(shard, seq, entry) => {
+                    LogEvent::Entries(shard, vec![(seq, entry)])
+                }
+                FakeLogEvent::Leader(shard, leader, revision) => {
+                    LogEvent::Leader(shard, leader, revision)
+                }
+                FakeLogEvent::Members => LogEvent::Members,
             });
         }
     }

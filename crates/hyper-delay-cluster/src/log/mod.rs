@@ -1,16 +1,16 @@
-//! What a cluster agrees on: one journal for each shard, who leads it, and how far the nodes are.
+//! The log of a cluster: a journal for each shard, its leader, and the progress of the nodes.
 //!
 //! A trusted engine keeps it. What is asked of it is data, so that a simulation can delay, repeat
 //! and lose a request, and the contract is the same for every engine: every answer is of one moment
 //! between the request and the answer, and takes all requests into account that were answered
 //! before ("linearizable").
 //!
-//! The engine keeps no time: it only says what has changed since ([`beats`](super::beats)).
+//! The engine keeps no time: it only reports changes ([`heartbeat`](super::heartbeat)).
 
+#[cfg(test)]
+mod contract;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-#[cfg(test)]
-mod facts;
 #[cfg(test)]
 pub(crate) mod fake;
 #[cfg(test)]
@@ -29,14 +29,14 @@ pub(crate) type NodeName = Arc<str>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub(crate) u64);
 
-/// What the log has heard last of a node: its heartbeat.
+/// The last heartbeat of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beat {
-    /// Changes with every sign of life.
+pub struct Heartbeat {
+    /// Changes with every heartbeat.
     pub revision: u64,
     /// The lease of the process that it is of.
     pub lease: LeaseId,
-    /// How long the lease lasts after a sign of life.
+    /// The time to live of the lease after a heartbeat.
     pub ttl: Duration,
 }
 
@@ -71,27 +71,27 @@ pub struct Leader {
     pub lease: LeaseId,
 }
 
-/// The leader of a shard, and what was heard last of its node.
+/// The leader of a shard, with the last heartbeat of its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Led {
+pub struct LeaderAndHeartbeat {
     /// Who it is.
     pub leader: Leader,
     /// The heartbeat. `None`: there is none.
-    pub beat: Option<Beat>,
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// A leadership that is taken over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Over {
+pub struct Takeover {
     /// The leadership.
     pub epoch: u64,
-    /// What must not have changed. `None`: its lease was replaced, so it has ended for good.
-    pub silence: Option<Silence>,
+    /// The heartbeat that must not have changed. `None`: its lease was replaced, so it has ended.
+    pub silence: Option<SilentHeartbeat>,
 }
 
 /// A heartbeat that has not changed for a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Silence {
+pub struct SilentHeartbeat {
     /// The node.
     pub node: NodeName,
     /// The revision of its heartbeat. 0: there was none.
@@ -109,9 +109,9 @@ pub struct MissingLink {
     pub versions_differ: bool,
 }
 
-/// What a node asks of the log.
+/// A request of a node to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum LogRequest {
     /// Begins a lease, if the heartbeat of the node has this revision: the heartbeat of the lease
     /// takes its place. The reports of the node are bound to the lease from now on.
     Announce {
@@ -119,10 +119,10 @@ pub enum Request {
         member: Member,
         /// Its lease.
         lease: LeaseId,
-        /// How long the lease lasts after a sign of life.
+        /// The time to live of the lease after a heartbeat.
         ttl: Duration,
         /// The revision of the heartbeat that is replaced. 0: there must be none.
-        over: u64,
+        replaces: u64,
     },
     /// Replaces the heartbeat of a node, if it is still of this lease.
     KeepAlive {
@@ -130,7 +130,7 @@ pub enum Request {
         member: Member,
         /// The lease.
         lease: LeaseId,
-        /// How long the lease lasts after a sign of life.
+        /// The time to live of the lease after a heartbeat.
         ttl: Duration,
         /// The links that the node does not have.
         missing_links: Arc<[MissingLink]>,
@@ -143,17 +143,17 @@ pub enum Request {
         /// The lease.
         lease: LeaseId,
     },
-    /// Leads a shard, if nobody does, or if it is taken over from its leader. The heartbeat of the
+    /// Leads a shard that has no leader, or takes it over from its leader. The heartbeat of the
     /// node must be of this lease.
     Lead {
         /// The shard.
         shard: ShardId,
         /// The lease to which the leadership is bound.
         lease: LeaseId,
-        /// Who leads.
+        /// The new leader.
         member: Member,
         /// The leadership that is taken over. `None`: there must be none.
-        over: Option<Over>,
+        takeover: Option<Takeover>,
     },
     /// Ends a leadership, if it is still this one.
     Resign(Fence),
@@ -205,48 +205,48 @@ pub enum Request {
         /// The place of that entry.
         synced: u64,
     },
-    /// What all nodes have reported.
+    /// The reports of all nodes.
     Reports(ShardId),
     /// Makes the cluster, with the first entry of each journal, unless there is one.
-    Found(Charter),
+    CreateCluster(Charter),
     /// What the cluster is.
     Charter,
     /// Makes a node a member, with nothing reported, or changes its address. Membership is
     /// permanent: it does not depend on whether the node runs.
     Join(Member),
     /// Changes the address of a node, if it is a member.
-    Move(Member),
+    ChangeAddress(Member),
     /// Makes a node no member, and forgets what it has reported. Its heartbeat stays: it may lead.
     Remove(NodeName),
     /// The members.
     Members,
 }
 
-/// The answer to a [`Request`], of the kind that belongs to it.
+/// The answer to a [`LogRequest`], of the kind that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// To [`Request::Announce`].
-    Announced(Announced),
-    /// To [`Request::KeepAlive`]: whether the heartbeat is of the lease.
+pub enum LogAnswer {
+    /// To [`LogRequest::Announce`].
+    Announced(AnnounceOutcome),
+    /// To [`LogRequest::KeepAlive`]: whether the heartbeat is of the lease.
     Alive(bool),
-    /// To [`Request::Lead`]: the leader now, who may be somebody else. `None`: nobody leads, also
-    /// not the node that asks.
-    Leads(Option<Led>),
-    /// To [`Request::Append`].
-    Appended(Appended),
-    /// To [`Request::Tail`].
-    Tail(Tail),
-    /// To [`Request::First`]: its place and the entry.
+    /// To [`LogRequest::Lead`]: the present leader, perhaps another node. `None`: there is none,
+    /// and the node that asks does not lead either.
+    Leader(Option<LeaderAndHeartbeat>),
+    /// To [`LogRequest::Append`].
+    Appended(AppendOutcome),
+    /// To [`LogRequest::Tail`].
+    Tail(JournalTail),
+    /// To [`LogRequest::First`]: its place and the entry.
     First(u64, Arc<[u8]>),
-    /// To [`Request::Report`]: whether it was noted.
+    /// To [`LogRequest::Report`]: whether it was noted.
     Reported(bool),
-    /// To [`Request::Reports`]: the place that each node has reported.
+    /// To [`LogRequest::Reports`]: the place that each node has reported.
     Reports(Vec<(NodeName, u64)>),
-    /// To [`Request::Found`]: what the cluster is, which may have been made before.
-    Founded(Charter),
-    /// To [`Request::Charter`]. `None`: there is no cluster yet.
+    /// To [`LogRequest::CreateCluster`]: what the cluster is, which may have been made before.
+    ClusterCreated(Charter),
+    /// To [`LogRequest::Charter`]. `None`: there is no cluster yet.
     Charter(Option<Charter>),
-    /// To [`Request::Members`], by name.
+    /// To [`LogRequest::Members`], by name.
     Members(Vec<Membership>),
     /// To the others: it is done.
     Done,
@@ -257,25 +257,25 @@ pub enum Answer {
 pub struct Membership {
     /// Who it is.
     pub member: Member,
-    /// What was heard last of it. It is alive if that changes. `None`: it has left, or was never
+    /// Its last heartbeat. It is alive if that changes. `None`: it has left, or was never
     /// there.
-    pub beat: Option<Beat>,
+    pub heartbeat: Option<Heartbeat>,
     /// The links that it does not have, as of its heartbeat.
     pub missing_links: Arc<[MissingLink]>,
 }
 
-/// Whether a lease has begun.
+/// The result of an announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Announced {
+pub enum AnnounceOutcome {
     /// It has: now, or since the same request was sent before.
     Done,
     /// It has not: the heartbeat of the node is this one. `None`: there is none.
-    Not(Option<Beat>),
+    Not(Option<Heartbeat>),
 }
 
-/// What has become of an entry.
+/// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appended {
+pub enum AppendOutcome {
     /// It is in the journal: now, or since the same request was sent before.
     Done,
     /// It is not there and never will be: the leadership has ended.
@@ -286,15 +286,15 @@ pub enum Appended {
 
 /// A part of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tail {
-    /// Who leads the shard.
-    pub led: Option<Led>,
+pub struct JournalTail {
+    /// The leader of the shard.
+    pub leader: Option<LeaderAndHeartbeat>,
     /// The place of the first entry of the journal, or the place before the one that was asked for
     /// if that is there.
     pub first: u64,
     /// The place of its last entry.
     pub last: u64,
-    /// What the node that asks has reported.
+    /// The report of the node that asks.
     pub reported: Option<u64>,
     /// Entries with their places, without gaps. Empty if there are none.
     pub entries: Vec<(u64, Arc<[u8]>)>,
@@ -303,36 +303,36 @@ pub struct Tail {
 /// A request was not answered: whether it was carried out, or will be, is not known.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
-pub struct Unanswered(pub(crate) Why);
+pub struct LogUnanswered(pub(crate) UnansweredReason);
 
 /// Why a request was not answered.
 #[derive(Debug, Clone)]
-pub(crate) enum Why {
+pub(crate) enum UnansweredReason {
     /// The log is out of reach, slow or refuses: the same request can be answered later.
     Silence(String),
-    /// What the log keeps is damaged: no request like this is answered until it is mended.
+    /// The contents of the log are damaged: no request like this is answered until a repair.
     Damage(String),
 }
 
-impl From<&str> for Why {
+impl From<&str> for UnansweredReason {
     fn from(silence: &str) -> Self {
         Self::Silence(silence.to_owned())
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UnansweredReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Silence(why) | Self::Damage(why)) = self;
         f.write_str(why)
     }
 }
 
-/// What has changed, as it becomes known: it may be late, and some of it may be missing.
+/// A change of the log. Events can be late, and some can be missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum LogEvent {
     /// These entries are in the journal of a shard. They have no gaps.
     Entries(ShardId, Vec<(u64, Arc<[u8]>)>),
-    /// Who leads a shard since a revision of the log. They can come again, also before those of
+    /// The leader of a shard since a revision of the log. Events can repeat, also before those of
     /// lower revisions.
     Leader(ShardId, Option<Leader>, u64),
     /// The members are others than before, or one has another address.
@@ -350,9 +350,12 @@ pub trait Log: Send + Sync + 'static {
     /// # Cancel safety
     ///
     /// If the future is dropped, the request may be carried out, now or later.
-    fn call(&self, request: Request) -> impl Future<Output = Result<Answer, Unanswered>> + Send;
+    fn call(
+        &self,
+        request: LogRequest,
+    ) -> impl Future<Output = Result<LogAnswer, LogUnanswered>> + Send;
 
-    /// Passes on what changes, from now on, until the future is dropped. It goes on by itself after
-    /// a loss of the connection; what happened in between is not told.
-    fn watch(&self, tell: impl FnMut(News) + Send) -> impl Future<Output = ()> + Send;
+    /// Passes on changes, from now on, until the future is dropped. It reconnects by itself after
+    /// a loss of the connection; changes in between are not passed on.
+    fn watch(&self, tell: impl FnMut(LogEvent) + Send) -> impl Future<Output = ()> + Send;
 }

@@ -1,10 +1,10 @@
 use hyper_delay_engine::ledger::DedupeWindow;
 use hyper_delay_store::{
     Bytes, Space, StoreError,
-    record::{self, Counts, key},
+    record::{self, StoredCounts, key},
 };
 
-/// Returns what the rows of some of `shards` under one key say together. `None` if nothing.
+/// Joins the rows of some of `shards` under one key. `None` if nothing is left.
 ///
 /// # Errors
 ///
@@ -34,10 +34,10 @@ pub(super) fn join(
 }
 
 fn sum(values: &[Bytes]) -> Result<Bytes, StoreError> {
-    let mut sum = Counts::default();
+    let mut sum = StoredCounts::default();
     for value in values {
-        let counts: Counts = record::decode(value)?;
-        sum = Counts {
+        let counts: StoredCounts = record::decode(value)?;
+        sum = StoredCounts {
             waiting: sum.waiting.saturating_add(counts.waiting),
             parked: sum.parked.saturating_add(counts.parked),
             dead: sum.dead.saturating_add(counts.dead),
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn counts_are_added_up() {
-        let counts = |waiting, dead| Counts {
+        let counts = |waiting, dead| StoredCounts {
             waiting,
             parked: 10 * waiting,
             dead,
@@ -98,7 +98,7 @@ mod tests {
         };
         let values = [counts(1, 2), counts(3, 4)].map(|counts| record::encode(&counts));
         let joined = join(Space::Counts, &key::route(""), values.into(), 2).unwrap();
-        let joined: Counts = record::decode(&joined.unwrap()).unwrap();
+        let joined: StoredCounts = record::decode(&joined.unwrap()).unwrap();
         assert_eq!((joined.tasks(), joined.bytes), ([4, 40, 6], 200));
     }
 

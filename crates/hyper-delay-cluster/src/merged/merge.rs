@@ -6,11 +6,11 @@ use hyper_delay_store::{Bytes, Space, SpaceRow, StoreError};
 /// Merges the rows of shards, each of which are in the order of spaces and keys. Reads one row
 /// ahead of each shard, joins rows with the same key, and ends after an error.
 #[derive(Debug)]
-pub(super) struct Merge<I: Iterator<Item = Result<SpaceRow, StoreError>>> {
+pub(super) struct MergedRows<I: Iterator<Item = Result<SpaceRow, StoreError>>> {
     shards: Vec<Peekable<I>>,
 }
 
-impl<I: Iterator<Item = Result<SpaceRow, StoreError>>> Merge<I> {
+impl<I: Iterator<Item = Result<SpaceRow, StoreError>>> MergedRows<I> {
     pub(super) fn new(shards: impl IntoIterator<Item = I>) -> Self {
         let shards = shards.into_iter().map(Iterator::peekable);
         Self {
@@ -54,7 +54,7 @@ impl<I: Iterator<Item = Result<SpaceRow, StoreError>>> Merge<I> {
     }
 }
 
-impl<I: Iterator<Item = Result<SpaceRow, StoreError>>> Iterator for Merge<I> {
+impl<I: Iterator<Item = Result<SpaceRow, StoreError>>> Iterator for MergedRows<I> {
     type Item = Result<SpaceRow, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn rows_are_in_the_order_of_their_keys() {
-        let merged = Merge::new([tasks(&[2, 5, 9]), tasks(&[]), tasks(&[1, 3, 4, 7])]);
+        let merged = MergedRows::new([tasks(&[2, 5, 9]), tasks(&[]), tasks(&[1, 3, 4, 7])]);
         let keys: Vec<u8> = merged.map(|row| row.unwrap().1[0]).collect();
         assert_eq!(keys, [1, 2, 3, 4, 5, 7, 9]);
     }
@@ -89,7 +89,7 @@ mod tests {
     fn spaces_are_in_their_order() {
         let first = [row(Space::Tasks, 9), row(Space::Dead, 1)];
         let second = [row(Space::Names, 5), row(Space::Dead, 0)];
-        let merged = Merge::new([first.into_iter(), second.into_iter()]);
+        let merged = MergedRows::new([first.into_iter(), second.into_iter()]);
         let rows: Vec<_> = merged.map(|row| row.unwrap()).collect();
         let rows: Vec<_> = rows.iter().map(|row| (row.0, row.1[0])).collect();
         let expected = [
@@ -106,7 +106,7 @@ mod tests {
         let broken = || Err(StoreError::damage("read", "a block"));
         let first = vec![row(Space::Tasks, 1), broken(), row(Space::Tasks, 3)];
         let second = vec![row(Space::Tasks, 2), row(Space::Tasks, 4)];
-        let mut merged = Merge::new([first.into_iter(), second.into_iter()]);
+        let mut merged = MergedRows::new([first.into_iter(), second.into_iter()]);
         assert_eq!(merged.next().unwrap().unwrap().1[0], 1);
         merged.next().unwrap().unwrap_err();
         assert!(merged.next().is_none());
@@ -123,7 +123,7 @@ mod tests {
                 row(Space::Tasks, key)
             })
         };
-        let mut merged = Merge::new([counted(0), counted(1)]);
+        let mut merged = MergedRows::new([counted(0), counted(1)]);
         for rows in 1..=10 {
             merged.next().unwrap().unwrap();
             assert!(read.get() <= rows + 1, "{} for {rows}", read.get());

@@ -1,6 +1,6 @@
 //! The replicas of all shards on one node, read as one store.
 //!
-//! Requests that only read do not know of shards: they read a [`Merged`]. A key belongs to one
+//! Requests that only read do not know of shards: they read a [`MergedStore`]. A key belongs to one
 //! shard ([`owner`]), or every shard has a row under it, and the rows are joined ([`join`]). Rows
 //! of different shards are read at different moments.
 
@@ -21,19 +21,19 @@ use hyper_delay_store::{
     record::{self, key},
 };
 use join::join;
-use merge::Merge;
-use owner::{Owner, owner};
+use merge::MergedRows;
+use owner::{KeyOwner, owner};
 
 /// The replicas of all shards on one node, read as one store. It cannot be written to.
 ///
 /// A scan reads at most two keys of each shard beyond those that it visits.
 #[derive(Debug)]
-pub(crate) struct Merged<S> {
+pub(crate) struct MergedStore<S> {
     /// By the numbers of the shards. A replica is replaced when it was made anew.
     stores: Box<[RwLock<Arc<S>>]>,
 }
 
-impl<S: Store> Merged<S> {
+impl<S: Store> MergedStore<S> {
     /// Creates the store of these replicas, which are in the order of the numbers of their shards.
     #[must_use]
     pub(crate) fn new(stores: impl IntoIterator<Item = Arc<S>>) -> Self {
@@ -42,7 +42,7 @@ impl<S: Store> Merged<S> {
         }
     }
 
-    /// Reads this replica of a shard from now on. Reads that are under way end with the one before.
+    /// Reads this replica of a shard from now on. Reads in progress end with the one before.
     pub(crate) fn replace(&self, shard: ShardId, store: Arc<S>) {
         let slot = self.stores.get(usize::from(shard.0));
         let slot = slot.expect("the shard is one of the cluster");
@@ -64,14 +64,14 @@ fn current<S>(slot: &RwLock<Arc<S>>) -> Arc<S> {
     slot.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-impl<S: Store> ReadStore for Merged<S> {
+impl<S: Store> ReadStore for MergedStore<S> {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         match owner(space, key, self.shards()) {
-            Owner::Shard(shard) => match self.stores.get(usize::from(shard.0)) {
+            KeyOwner::Shard(shard) => match self.stores.get(usize::from(shard.0)) {
                 Some(slot) => current(slot).get(space, key),
                 None => Ok(None),
             },
-            Owner::Each => {
+            KeyOwner::Each => {
                 let values = self.stores.iter();
                 let values = values.filter_map(|slot| current(slot).get(space, key).transpose());
                 let values = values.collect::<Result<Vec<_>, _>>()?;
@@ -88,7 +88,7 @@ impl<S: Store> ReadStore for Merged<S> {
             Ok(rows.map(move |row| row.map(|(key, value)| (space, key, value))))
         });
         let rows = rows.collect::<Result<Vec<_>, StoreError>>()?;
-        for row in Merge::new(rows) {
+        for row in MergedRows::new(rows) {
             let (_, key, value) = row?;
             if visit(&key, &value) == ControlFlow::Break(()) {
                 break;
@@ -105,7 +105,7 @@ impl<S: Store> ReadStore for Merged<S> {
         let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
         Ok(Snapshot {
             commit: snapshots.iter().map(|snapshot| snapshot.commit).sum(),
-            rows: Box::new(Merge::new(snapshots.into_iter().map(|it| it.rows))),
+            rows: Box::new(MergedRows::new(snapshots.into_iter().map(|it| it.rows))),
         })
     }
 

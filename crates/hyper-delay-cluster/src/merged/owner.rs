@@ -6,7 +6,7 @@ use hyper_delay_store::{
 
 /// Which shard has a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum KeyOwner {
     /// This one.
     Shard(ShardId),
     /// Each of them can have it.
@@ -14,7 +14,7 @@ pub(super) enum Owner {
 }
 
 /// Returns which of `shards` has a key.
-pub(super) fn owner(space: Space, key: &[u8], shards: u16) -> Owner {
+pub(super) fn owner(space: Space, key: &[u8], shards: u16) -> KeyOwner {
     let shard = match space {
         Space::Tasks | Space::Waiting => of_number(key),
         Space::Names | Space::Parked | Space::Dead | Space::DoneEven | Space::DoneOdd => {
@@ -27,7 +27,7 @@ pub(super) fn owner(space: Space, key: &[u8], shards: u16) -> Owner {
         },
         Space::Meta => of_meta(key, shards),
     };
-    shard.map_or(Owner::Each, Owner::Shard)
+    shard.map_or(KeyOwner::Each, KeyOwner::Shard)
 }
 
 fn of_meta(key: &[u8], shards: u16) -> Option<ShardId> {
@@ -63,14 +63,14 @@ mod tests {
         ];
         for (space, key) in keys {
             let owner = owner(space, &key, SHARDS);
-            assert_eq!(owner, Owner::Shard(ShardId(5)), "{space:?}");
+            assert_eq!(owner, KeyOwner::Shard(ShardId(5)), "{space:?}");
         }
     }
 
     #[test]
     fn keys_with_a_route_are_of_its_shard() {
         for route in ["a", "b", "service-A"] {
-            let shard = Owner::Shard(shard_of(route, SHARDS));
+            let shard = KeyOwner::Shard(shard_of(route, SHARDS));
             let name = key::name(route, "id");
             for space in [Space::Names, Space::DoneEven, Space::DoneOdd] {
                 assert_eq!(owner(space, &name, SHARDS), shard, "{space:?}");
@@ -86,9 +86,12 @@ mod tests {
 
     #[test]
     fn each_shard_has_the_other_keys() {
-        assert_eq!(owner(Space::Counts, &key::route(""), SHARDS), Owner::Each);
+        assert_eq!(
+            owner(Space::Counts, &key::route(""), SHARDS),
+            KeyOwner::Each
+        );
         for key in [key::NUMBERS, key::LOW_WATER, key::APPLIED, b"job/"] {
-            assert_eq!(owner(Space::Meta, key, SHARDS), Owner::Each);
+            assert_eq!(owner(Space::Meta, key, SHARDS), KeyOwner::Each);
         }
     }
 }

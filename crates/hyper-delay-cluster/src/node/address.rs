@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::{sync::watch, time::sleep};
 
-use crate::log::{Answer, Log, Member, Request, Unanswered};
+use crate::log::{Log, LogAnswer, LogRequest, LogUnanswered, Member};
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::node::address";
@@ -13,7 +13,7 @@ const TARGET: &str = "hyper_delay::cluster::node::address";
 ///
 /// Waits for the first term, which `is_node` tells: another process may have the configuration or
 /// the data directory of this node by mistake, and only the one that has the lease is the node.
-pub(super) async fn tell(
+pub(super) async fn announce(
     log: &impl Log,
     own: &Member,
     mut is_node: watch::Receiver<bool>,
@@ -28,8 +28,8 @@ pub(super) async fn tell(
     }
 }
 
-async fn compare(log: &impl Log, own: &Member) -> Result<(), Unanswered> {
-    let Answer::Members(members) = log.call(Request::Members).await? else {
+async fn compare(log: &impl Log, own: &Member) -> Result<(), LogUnanswered> {
+    let LogAnswer::Members(members) = log.call(LogRequest::Members).await? else {
         return Ok(());
     };
     let known = members.iter().map(|it| &it.member);
@@ -41,7 +41,7 @@ async fn compare(log: &impl Log, own: &Member) -> Result<(), Unanswered> {
             now = %own.address,
             "this node has another address, which the other nodes are told",
         );
-        log.call(Request::Move(own.clone())).await?;
+        log.call(LogRequest::ChangeAddress(own.clone())).await?;
     }
     Ok(())
 }
@@ -56,7 +56,7 @@ mod tests {
     use crate::{
         Charter,
         log::{
-            News,
+            LogEvent,
             fake_async::{FakeConnection, SharedLog},
         },
     };
@@ -71,7 +71,7 @@ mod tests {
     }
 
     fn known(log: &SharedLog) -> Vec<Member> {
-        let Answer::Members(members) = log.carry_out(&Request::Members) else {
+        let LogAnswer::Members(members) = log.carry_out(&LogRequest::Members) else {
             panic!("no members");
         };
         members.into_iter().map(|it| it.member).collect()
@@ -83,10 +83,10 @@ mod tests {
             cluster: 1,
             shards: 1,
         });
-        log.carry_out(&Request::Join(at("a:1")));
+        log.carry_out(&LogRequest::Join(at("a:1")));
         let (connection, own) = (log.connect(PAUSE), at("a:2"));
         let (begin, is_node) = watch::channel(false);
-        let telling = tell(&*connection, &own, is_node, PAUSE);
+        let telling = announce(&*connection, &own, is_node, PAUSE);
         tokio::pin!(telling);
         timeout(100 * PAUSE, &mut telling).await.unwrap_err();
         assert_eq!(known(&log), [at("a:1")]);
@@ -103,15 +103,15 @@ mod tests {
     struct Removing(Arc<SharedLog>, Arc<FakeConnection>);
 
     impl Log for Removing {
-        async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
+        async fn call(&self, request: LogRequest) -> Result<LogAnswer, LogUnanswered> {
             let answer = self.1.call(request.clone()).await;
-            if request == Request::Members {
-                self.0.carry_out(&Request::Remove("a".into()));
+            if request == LogRequest::Members {
+                self.0.carry_out(&LogRequest::Remove("a".into()));
             }
             answer
         }
 
-        async fn watch(&self, tell: impl FnMut(News) + Send) {
+        async fn watch(&self, tell: impl FnMut(LogEvent) + Send) {
             self.1.watch(tell).await;
         }
     }
@@ -122,10 +122,10 @@ mod tests {
             cluster: 1,
             shards: 1,
         });
-        log.carry_out(&Request::Join(at("a:1")));
+        log.carry_out(&LogRequest::Join(at("a:1")));
         let (_begin, is_node) = watch::channel(true);
         let removing = Removing(log.clone(), log.connect(PAUSE));
-        tell(&removing, &at("a:2"), is_node, PAUSE).await;
+        announce(&removing, &at("a:2"), is_node, PAUSE).await;
         assert_eq!(known(&log), []);
     }
 
@@ -136,7 +136,7 @@ mod tests {
             shards: 1,
         });
         let (_begin, is_node) = watch::channel(true);
-        tell(&*log.connect(PAUSE), &at("a:1"), is_node, PAUSE).await;
+        announce(&*log.connect(PAUSE), &at("a:1"), is_node, PAUSE).await;
         assert_eq!(known(&log), []);
     }
 }

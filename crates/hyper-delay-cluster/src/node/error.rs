@@ -1,6 +1,6 @@
 use std::io;
 
-use crate::{ShardId, replica::NotApplied};
+use crate::{ShardId, replica::ApplyError};
 use hyper_delay_store::StoreError;
 
 /// A node could not be started, or has ended.
@@ -10,13 +10,13 @@ pub(crate) enum NodeError {
     /// The data directory or a store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What the store of a shard contains does not belong to this cluster.
+    /// The store of a shard belongs to another cluster.
     #[error("shard {}: {source}", shard.0)]
     Replica {
         /// The shard.
         shard: ShardId,
         /// Why.
-        source: NotApplied,
+        source: ApplyError,
     },
     /// The system refused a thread.
     #[error("a thread of the node cannot be started: {0}; raise the limit of threads")]

@@ -4,47 +4,47 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
-use super::Terms;
+use super::CurrentTerm;
 use crate::{
-    calls::Calls,
+    call_id::CallIds,
     lease::{Lease, Term},
-    link::missing::MissingLinks,
-    log::{Announced, Answer, Beat, Log, Unanswered},
+    link::missing_links::MissingLinks,
+    log::{AnnounceOutcome, Heartbeat, Log, LogAnswer, LogUnanswered},
 };
 use hyper_delay_engine::clock::Clock;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::node::lease_task";
 
-/// How the lease of a node ends that ends itself.
+/// How the lease of a stopping node ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaving {
+pub(super) enum LeaseEnding {
     /// The node leads nothing: its heartbeat is removed, and the next process need not wait.
     HandedOver,
-    /// What the node leads is taken over when its heartbeat has not changed for a lease.
+    /// Its shards are taken over when its heartbeat has not changed for a lease.
     Silent,
 }
 
-/// Takes the lease, keeps it alive and publishes its term, until the future is dropped. The signs of
-/// life report the missing links. Calls
-/// `taken` when a term begins: then the shards have to look at it. They know its end themselves.
+/// Takes the lease, keeps it alive and publishes its term, until the future is dropped. The
+/// heartbeats report the missing links. Calls `on_new_term` when a term begins: then the shards
+/// must read it. They know its end themselves.
 ///
-/// Returns once `leave` has told how the lease ends, and it has ended.
-pub(super) async fn keep(
+/// Returns after `leave` has received how the lease ends, and the lease has ended.
+pub(super) async fn run(
     log: Arc<impl Log>,
     mut lease: Lease,
     clock: Clock,
-    terms: Arc<Terms>,
+    terms: Arc<CurrentTerm>,
     missing: Arc<MissingLinks>,
-    taken: impl Fn() + Send,
-    leave: oneshot::Receiver<Leaving>,
+    on_new_term: impl Fn() + Send,
+    leave: oneshot::Receiver<LeaseEnding>,
 ) {
     tokio::select! {
-        () = keep_alive(&*log, &mut lease, clock, &terms, &missing, taken) => {}
+        () = keep_alive(&*log, &mut lease, clock, &terms, &missing, on_new_term) => {}
         Ok(leaving) = leave => {
             terms.publish(None);
-            if leaving == Leaving::HandedOver
-                && let Err(error) = log.call(lease.leaving()).await
+            if leaving == LeaseEnding::HandedOver
+                && let Err(error) = log.call(lease.leave_request()).await
             {
                 tracing::warn!(
                     target: TARGET,
@@ -60,13 +60,13 @@ async fn keep_alive(
     log: &impl Log,
     lease: &mut Lease,
     clock: Clock,
-    terms: &Terms,
+    terms: &CurrentTerm,
     missing: &MissingLinks,
-    taken: impl Fn() + Send,
+    on_new_term: impl Fn() + Send,
 ) {
-    let mut calls = Calls::default();
+    let mut calls = CallIds::default();
     let mut has_failed = false;
-    let mut rival = Rival::default();
+    let mut rival = RivalProcess::default();
     loop {
         let now = clock.now();
         let asked = lease.request(|| calls.next(), || missing.all(), now);
@@ -88,7 +88,7 @@ async fn keep_alive(
             );
         }
         has_failed = answer.is_err();
-        if rival.shows(&answer, |beat| lease.is_own(beat)) {
+        if rival.detect(&answer, |beat| lease.is_own(beat)) {
             tracing::warn!(
                 target: TARGET,
                 "another process has the name of this node, and keeps its lease: this one waits",
@@ -99,38 +99,39 @@ async fn keep_alive(
         let term = lease.term();
         terms.publish(term);
         if is_new(before, term.filter(|term| term.holds(now))) {
-            taken();
+            on_new_term();
         }
     }
 }
 
 /// Another process with the name of this node.
 #[derive(Debug, Default)]
-struct Rival {
+struct RivalProcess {
     /// The heartbeat that the last announcement has found.
-    beat: Option<Beat>,
+    beat: Option<Heartbeat>,
     /// It keeps the lease.
     is_there: bool,
 }
 
-impl Rival {
+impl RivalProcess {
     /// Returns whether an answer shows that there is one, and none was known: a heartbeat in the way
-    /// that this process has not sent goes on. That of a process that has ended does not.
-    fn shows(
+    /// that this process has not sent, and that keeps changing. That of an ended process does not.
+    fn detect(
         &mut self,
-        answer: &Result<Answer, Unanswered>,
-        is_own: impl FnOnce(Beat) -> bool,
+        answer: &Result<LogAnswer, LogUnanswered>,
+        is_own: impl FnOnce(Heartbeat) -> bool,
     ) -> bool {
         let beat = match answer {
-            Ok(Answer::Announced(Announced::Not(Some(beat)))) if !is_own(*beat) => beat,
-            Ok(Answer::Announced(_)) => {
+            Ok(LogAnswer::Announced(AnnounceOutcome::Not(Some(beat)))) if !is_own(*beat) => beat,
+            Ok(LogAnswer::Announced(_)) => {
                 *self = Self::default();
                 return false;
             }
             _ => return false,
         };
         let before = self.beat.replace(*beat);
-        let goes_on = |before: Beat| before.lease == beat.lease && before.revision != beat.revision;
+        let goes_on =
+            |before: Heartbeat| before.lease == beat.lease && before.revision != beat.revision;
         if !before.is_some_and(goes_on) {
             return false;
         }
@@ -154,7 +155,7 @@ mod tests {
     use crate::{
         Charter,
         lease::LeaseTimes,
-        log::{Answer, LeaseId, Member, Request, fake_async::SharedLog},
+        log::{LeaseId, LogAnswer, LogRequest, Member, fake_async::SharedLog},
     };
 
     const LEASE: Duration = Duration::from_millis(200);
@@ -183,13 +184,13 @@ mod tests {
         }
     }
 
-    /// Returns the lease that the log has heard of last.
+    /// Returns the lease of the last heartbeat in the log.
     fn heard(log: &SharedLog) -> Option<LeaseId> {
-        log.carry_out(&Request::Join(member()));
-        let Answer::Members(members) = log.carry_out(&Request::Members) else {
+        log.carry_out(&LogRequest::Join(member()));
+        let LogAnswer::Members(members) = log.carry_out(&LogRequest::Members) else {
             panic!("no members");
         };
-        members[0].beat.map(|beat| beat.lease)
+        members[0].heartbeat.map(|beat| beat.lease)
     }
 
     #[tokio::test]
@@ -197,13 +198,16 @@ mod tests {
         let (clock, log) = (Clock::new(), log());
         let connection = log.connect(LEASE / 4);
         let lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), clock.now());
-        let (terms, taken) = (Arc::new(Terms::default()), Arc::new(AtomicUsize::new(0)));
-        let count = taken.clone();
+        let (terms, on_new_term) = (
+            Arc::new(CurrentTerm::default()),
+            Arc::new(AtomicUsize::new(0)),
+        );
+        let count = on_new_term.clone();
         let taken_ = move || {
             count.fetch_add(1, Ordering::Relaxed);
         };
         let (_leave, leaving) = oneshot::channel();
-        let keeping = keep(
+        let keeping = run(
             connection.clone(),
             lease,
             clock,
@@ -213,21 +217,21 @@ mod tests {
             leaving,
         );
         let _keeping = tokio::spawn(keeping);
-        let holds = || terms.current().is_some_and(|term| term.holds(clock.now()));
+        let holds = || terms.load().is_some_and(|term| term.holds(clock.now()));
         let first = Cell::new(None);
         until(|| {
-            first.set(terms.current().filter(|term| term.holds(clock.now())));
-            taken.load(Ordering::Relaxed) > 0 && first.get().is_some()
+            first.set(terms.load().filter(|term| term.holds(clock.now())));
+            on_new_term.load(Ordering::Relaxed) > 0 && first.get().is_some()
         })
         .await;
         let first = first.get().expect("it was so").lease;
 
         connection.cut(true);
         until(|| !holds()).await;
-        let before = taken.load(Ordering::Relaxed);
+        let before = on_new_term.load(Ordering::Relaxed);
         connection.cut(false);
-        until(|| taken.load(Ordering::Relaxed) > before && holds()).await;
-        let second = terms.current().expect("it holds").lease;
+        until(|| on_new_term.load(Ordering::Relaxed) > before && holds()).await;
+        let second = terms.load().expect("it holds").lease;
         assert!(second > first, "{second:?} is a new one");
     }
 
@@ -240,11 +244,11 @@ mod tests {
             node: "b".into(),
             address: "b:1".into(),
         };
-        missing.begin(&[member(), b], &"a".into());
+        missing.add_members(&[member(), b], &"a".into());
         let (_leave, leaving) = oneshot::channel();
         let connection = log.connect(LEASE / 4);
         let terms = Arc::default();
-        let keeping = keep(
+        let keeping = run(
             connection,
             lease,
             clock,
@@ -254,9 +258,9 @@ mod tests {
             leaving,
         );
         let _keeping = tokio::spawn(keeping);
-        log.carry_out(&Request::Join(member()));
+        log.carry_out(&LogRequest::Join(member()));
         let told = || {
-            let Answer::Members(members) = log.carry_out(&Request::Members) else {
+            let LogAnswer::Members(members) = log.carry_out(&LogRequest::Members) else {
                 panic!("no members");
             };
             let links = members[0].missing_links.iter();
@@ -271,17 +275,17 @@ mod tests {
     async fn another_process_with_the_name_is_noted_until_it_is_gone() {
         let (clock, log) = (Clock::new(), log());
         let other = LeaseId(7);
-        log.carry_out(&Request::Announce {
+        log.carry_out(&LogRequest::Announce {
             member: member(),
             lease: other,
             ttl: LEASE,
-            over: 0,
+            replaces: 0,
         });
         let lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), clock.now());
-        let terms = Arc::new(Terms::default());
+        let terms = Arc::new(CurrentTerm::default());
         let (_leave, leaving) = oneshot::channel();
         let connection = log.connect(LEASE / 4);
-        let keeping = keep(
+        let keeping = run(
             connection,
             lease,
             clock,
@@ -292,7 +296,7 @@ mod tests {
         );
         let _keeping = tokio::spawn(keeping);
         until(|| {
-            log.carry_out(&Request::KeepAlive {
+            log.carry_out(&LogRequest::KeepAlive {
                 member: member(),
                 lease: other,
                 ttl: LEASE,
@@ -301,24 +305,26 @@ mod tests {
             terms.has_rival()
         })
         .await;
-        assert_eq!(terms.current(), None);
-        until(|| terms.current().is_some()).await;
+        assert_eq!(terms.load(), None);
+        until(|| terms.load().is_some()).await;
         assert!(!terms.has_rival());
     }
 
-    fn found(lease: u64, revision: u64) -> Result<Answer, Unanswered> {
-        Ok(Answer::Announced(Announced::Not(Some(Beat {
-            lease: LeaseId(lease),
-            revision,
-            ttl: LEASE,
-        }))))
+    fn found(lease: u64, revision: u64) -> Result<LogAnswer, LogUnanswered> {
+        Ok(LogAnswer::Announced(AnnounceOutcome::Not(Some(
+            Heartbeat {
+                lease: LeaseId(lease),
+                revision,
+                ttl: LEASE,
+            },
+        ))))
     }
 
     #[test]
     fn a_heartbeat_that_goes_on_shows_another_process_once_until_it_is_gone() {
-        let mut rival = Rival::default();
-        let lost = || Err(Unanswered("no answer".into()));
-        let gone = || Ok(Answer::Announced(Announced::Not(None)));
+        let mut rival = RivalProcess::default();
+        let lost = || Err(LogUnanswered("no answer".into()));
+        let gone = || Ok(LogAnswer::Announced(AnnounceOutcome::Not(None)));
         // What comes, and whether it shows one, and one is there.
         for (answer, expected) in [
             (found(5, 10), (false, false)),
@@ -332,29 +338,29 @@ mod tests {
             (found(6, 14), (false, false)),
             (found(6, 15), (true, true)),
         ] {
-            let shows = rival.shows(&answer, |_| false);
+            let shows = rival.detect(&answer, |_| false);
             assert_eq!((shows, rival.is_there), expected, "{answer:?}");
         }
     }
 
     #[test]
     fn heartbeats_of_this_process_show_no_other_one() {
-        let (now, mut connection) = (Clock::new().now(), Calls::default());
+        let (now, mut connection) = (Clock::new().now(), CallIds::default());
         let mut lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), now);
         let (_, request) = lease
             .request(|| connection.next(), || [].into(), now)
             .expect("it is time");
-        let Request::Announce { lease: own, .. } = request else {
+        let LogRequest::Announce { lease: own, .. } = request else {
             panic!("{request:?}");
         };
-        let mut rival = Rival::default();
-        // A sign of life whose answer was lost is carried out between the two.
+        let mut rival = RivalProcess::default();
+        // A heartbeat whose answer was lost is carried out between the two.
         for revision in [10, 11] {
-            let shows = rival.shows(&found(own.0, revision), |beat| lease.is_own(beat));
+            let shows = rival.detect(&found(own.0, revision), |beat| lease.is_own(beat));
             assert!(!shows && !rival.is_there);
         }
         for (revision, expected) in [(12, false), (13, true)] {
-            let shows = rival.shows(&found(own.0 + 1, revision), |beat| lease.is_own(beat));
+            let shows = rival.detect(&found(own.0 + 1, revision), |beat| lease.is_own(beat));
             assert_eq!((shows, rival.is_there), (expected, expected));
         }
     }
@@ -363,10 +369,10 @@ mod tests {
     async fn the_heartbeat_is_removed_at_the_end() {
         let (clock, log) = (Clock::new(), log());
         let lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), clock.now());
-        let terms = Arc::new(Terms::default());
+        let terms = Arc::new(CurrentTerm::default());
         let (leave, leaving) = oneshot::channel();
         let connection = log.connect(LEASE / 4);
-        let keeping = keep(
+        let keeping = run(
             connection,
             lease,
             clock,
@@ -376,10 +382,12 @@ mod tests {
             leaving,
         );
         let keeping = tokio::spawn(keeping);
-        until(|| terms.current().is_some()).await;
+        until(|| terms.load().is_some()).await;
         assert!(heard(&log).is_some());
-        leave.send(Leaving::HandedOver).expect("it is kept alive");
+        leave
+            .send(LeaseEnding::HandedOver)
+            .expect("it is kept alive");
         keeping.await.expect("it ends");
-        assert_eq!((heard(&log), terms.current()), (None, None));
+        assert_eq!((heard(&log), terms.load()), (None, None));
     }
 }

@@ -1,13 +1,13 @@
-//! The task that tells the shards and the front which nodes the cluster has.
+//! The task that passes the members of the cluster to the shards and the observer.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::Notify, time};
 
-use super::{Front, ShardHandle};
+use super::{ShardHandle, ShardObserver};
 use crate::{
-    log::{Answer, Log, Member, NodeName, Request},
-    shard::Event,
+    log::{Log, LogAnswer, LogRequest, Member, NodeName},
+    shard::ShardEvent,
 };
 
 /// The target of its events in the log.
@@ -19,26 +19,26 @@ pub(super) fn names(members: &[Member]) -> Arc<[NodeName]> {
 }
 
 /// Asks the log for the members when they have changed, and from time to time, as the news of it
-/// can be lost. Tells the front of `known`, and both of every change, until the future is dropped.
+/// can be lost. Passes `known` to the observer, and changes to both, until the future is dropped.
 pub(super) async fn follow(
     log: Arc<impl Log>,
     own: &NodeName,
-    (shards, mut front): (Arc<[ShardHandle]>, impl Front),
+    (shards, mut observer): (Arc<[ShardHandle]>, impl ShardObserver),
     changed: Arc<Notify>,
     mut known: Arc<[Member]>,
     lease: Duration,
 ) {
-    front.members(&known);
+    observer.set_members(&known);
     loop {
         // Early or late makes no difference.
         let _ = time::timeout(16 * lease, changed.notified()).await;
-        match log.call(Request::Members).await {
-            Ok(Answer::Members(members)) => {
+        match log.call(LogRequest::Members).await {
+            Ok(LogAnswer::Members(members)) => {
                 let members: Arc<[Member]> = members.into_iter().map(|it| it.member).collect();
                 if members == known {
                     continue;
                 }
-                front.members(&members);
+                observer.set_members(&members);
                 let names = names(&members);
                 if names != self::names(&known) {
                     tracing::info!(
@@ -53,7 +53,7 @@ pub(super) async fn follow(
                         );
                     }
                     for shard in shards.iter() {
-                        shard.event(Event::Members(names.clone()));
+                        shard.event(ShardEvent::Members(names.clone()));
                     }
                 }
                 known = members;

@@ -1,24 +1,24 @@
-//! A node at run time: the threads of its shards, the task of its lease, and their stores.
+//! A running node: the threads of its shards, the task of its lease, and their stores.
 //!
 //! ```text
-//! log ──news──▶ thread of a shard ──▶ front (replies, deliveries, who leads)
+//! log ─events─▶ thread of a shard ──▶ observer (replies, deliveries, leaders)
 //!  ▲                 ▲   │
 //!  └── requests ─────┼───┤
 //!      answers ──────┘   └──▶ store
 //! ```
 
 mod address;
-mod ends;
+mod current_term;
 mod error;
-mod examining;
-mod fetching;
-mod front;
 mod lease_task;
+mod log_watch;
 mod members;
 mod replies;
+mod shard_observer;
 mod shards;
-mod terms;
-mod watching;
+mod snapshot_download;
+mod store_examination;
+mod task_exit;
 mod worker;
 
 use std::{
@@ -37,24 +37,24 @@ use tokio::{
     task::AbortHandle,
 };
 
+pub(crate) use current_term::CurrentTerm;
 pub(crate) use error::NodeError;
-pub(crate) use front::{Front, Told};
+pub(crate) use shard_observer::{ShardNotice, ShardObserver};
 pub(crate) use shards::ShardHandle;
-pub(crate) use terms::Terms;
 
 use super::{
     Charter, ShardId,
     lease::{Lease, LeaseTimes},
-    link::{Endpoint, missing::MissingLinks},
+    link::{LinkEndpoint, missing_links::MissingLinks},
     log::{LeaseId, Log, Member},
-    snapshot::{Giver, NotGiven},
+    snapshot::{SnapshotProvider, SnapshotUnavailable},
 };
-use ends::{End, Running};
 use hyper_delay_config::Config;
-use hyper_delay_engine::{clock::Clock, metrics::Metrics, pulse::Pulses};
-use hyper_delay_fjall::replicas::WeakDirectory;
-use lease_task::Leaving;
-use worker::{Common, Mail, Worker};
+use hyper_delay_engine::{clock::Clock, metrics::Metrics, thread_progress::ThreadProgress};
+use hyper_delay_fjall::node_directory::WeakNodeDirectory;
+use lease_task::LeaseEnding;
+use task_exit::{TaskExit, TaskExitGuard};
+use worker::{ShardWorker, WorkerContext, WorkerMessage};
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::node";
@@ -65,7 +65,7 @@ const LEASE: &str = "lease";
 /// The end of a node waits no longer for what still uses the data directory.
 const CLOSING: Duration = Duration::from_secs(30);
 
-/// What a node is and does.
+/// The configuration of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeConfig {
     /// The cluster.
@@ -80,37 +80,37 @@ pub(crate) struct NodeConfig {
     pub missing_links: Arc<MissingLinks>,
     /// The settings of the scheduler and of the stores. Budgets of memory are those of the node.
     pub config: Arc<Config>,
-    /// What is counted.
+    /// The metrics of the node.
     pub metrics: Arc<Metrics>,
     /// A group of changes ends when its rows have this many bytes.
     pub group_bytes: usize,
     /// Beyond this many bytes of a journal, a minority of the nodes that is behind is left behind.
     pub retention: u64,
-    /// What is applied is synced this often.
+    /// The interval between syncs of applied entries.
     pub sync_interval: Duration,
 }
 
 /// A running node. Dropping it ends it as a crash would: its threads end shortly after.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct ClusterNode {
     shards: Arc<[ShardHandle]>,
-    terms: Arc<Terms>,
+    current_term: Arc<CurrentTerm>,
     /// Whether this process is the node: it has had the lease.
     is_node: watch::Receiver<bool>,
     tasks: Vec<AbortHandle>,
-    /// Tells the task of the lease to give it up. `None`: it was told.
-    leave: Option<oneshot::Sender<Leaving>>,
-    ends: UnboundedReceiver<End>,
+    /// Tells the task of the lease to give it up. `None`: this was sent.
+    leave: Option<oneshot::Sender<LeaseEnding>>,
+    exits: UnboundedReceiver<TaskExit>,
     /// The threads of shards that have not ended.
     threads: usize,
-    /// How long the end waits for the leaderships to end.
+    /// The maximum time that [`stop`](Self::stop) waits for the leaderships to end.
     patience: Duration,
-    directory: WeakDirectory,
+    directory: WeakNodeDirectory,
     /// Lets the shards fetch snapshots.
-    fetch_over: FetchOver,
+    endpoint_setter: EndpointSetter,
 }
 
-impl Node {
+impl ClusterNode {
     /// Opens the stores, starts the threads, and takes part in the cluster from now on. The tasks
     /// of the log run on the current runtime.
     ///
@@ -125,34 +125,34 @@ impl Node {
         log: Arc<impl Log>,
         config: NodeConfig,
         clock: Clock,
-        pulses: Arc<Pulses>,
-        front: impl Front,
+        pulses: Arc<ThreadProgress>,
+        observer: impl ShardObserver,
     ) -> Result<Self, NodeError> {
         let opened = shards::open(config.clone(), clock).await?;
-        let terms = Arc::new(Terms::default());
-        let common = Arc::new(Common {
+        let terms = Arc::new(CurrentTerm::default());
+        let common = Arc::new(WorkerContext {
             log: log.clone(),
             runtime: Handle::current(),
-            terms: terms.clone(),
+            current_term: terms.clone(),
             clock,
             pulses,
             charter: config.charter,
             endpoint: OnceLock::new(),
             directory: opened.directory,
         });
-        let (tell, ends) = ends::channel();
+        let (exits_to, exits) = task_exit::channel();
         let (become_node, is_node) = watch::channel(false);
         let mut node = Self {
             shards: [].into(),
-            terms: terms.clone(),
+            current_term: terms.clone(),
             is_node: is_node.clone(),
             tasks: Vec::new(),
             leave: None,
-            ends,
+            exits,
             threads: 0,
             patience: config.lease.ttl,
             directory: common.directory.downgrade(),
-            fetch_over: FetchOver::new(&common),
+            endpoint_setter: EndpointSetter::new(&common),
         };
         let mut handles = Vec::new();
         for (store, shard) in opened.shards {
@@ -163,18 +163,18 @@ impl Node {
             handles.push(handle.clone());
             // A thread that runs already ends if the next one cannot be started.
             node.shards = handles.as_slice().into();
-            let worker = Worker {
+            let worker = ShardWorker {
                 id,
                 shard,
                 inbox,
                 waiting,
                 own,
                 handle,
-                front: front.clone(),
+                observer: observer.clone(),
                 common: common.clone(),
                 state: Default::default(),
             };
-            start(worker, tell.clone())?;
+            start(worker, exits_to.clone())?;
             node.threads += 1;
         }
         let first = getrandom::u64().map_err(|error| NodeError::Random(error.into()))?;
@@ -183,11 +183,13 @@ impl Node {
         let shards = node.shards.clone();
         let taken = move || {
             become_node.send_replace(true);
-            shards.iter().for_each(|shard| shard.mail(Mail::Look));
+            shards
+                .iter()
+                .for_each(|shard| shard.send(WorkerMessage::TermBegun));
         };
         let (leave, leaving) = oneshot::channel();
         node.leave = Some(leave);
-        let keeping = lease_task::keep(
+        let keeping = lease_task::run(
             log.clone(),
             lease,
             clock,
@@ -196,29 +198,30 @@ impl Node {
             taken,
             leaving,
         );
-        node.task(LEASE, &tell, keeping);
+        node.task(LEASE, &exits_to, keeping);
         let pause = config.lease.ttl / 8;
         let changed = Arc::new(Notify::new());
         let (known, ttl) = (config.members, config.lease.ttl);
-        let watching = watching::watch(log.clone(), node.shards.clone(), changed.clone(), pause);
-        node.task("watch", &tell, watching);
-        let told = (node.shards.clone(), front);
+        let watching = log_watch::watch(log.clone(), node.shards.clone(), changed.clone(), pause);
+        node.task("watch", &exits_to, watching);
+        let recipients = (node.shards.clone(), observer);
         let following = async move {
-            let telling = address::tell(&*log, &member, is_node, pause);
-            let following = members::follow(log.clone(), &member.node, told, changed, known, ttl);
+            let telling = address::announce(&*log, &member, is_node, pause);
+            let following =
+                members::follow(log.clone(), &member.node, recipients, changed, known, ttl);
             tokio::join!(telling, following);
         };
-        node.task("members", &tell, following);
+        node.task("members", &exits_to, following);
         Ok(node)
     }
 
     fn task(
         &mut self,
         name: &str,
-        tell: &UnboundedSender<End>,
+        exits_to: &UnboundedSender<TaskExit>,
         task: impl Future<Output = ()> + Send + 'static,
     ) {
-        let running = Running::new(name.to_owned(), tell.clone());
+        let running = TaskExitGuard::new(name.to_owned(), exits_to.clone());
         let task = tokio::spawn(async move {
             let _running = running;
             task.await;
@@ -233,22 +236,24 @@ impl Node {
 
     /// Lets the shards fetch snapshots from other nodes, from now on. Before that, a shard that
     /// needs one waits.
-    pub(crate) fn fetch_over(&self, endpoint: Arc<Endpoint>) {
-        (self.fetch_over.0)(endpoint);
+    pub(crate) fn set_endpoint(&self, endpoint: Arc<LinkEndpoint>) {
+        (self.endpoint_setter.0)(endpoint);
     }
 
-    /// Returns what gives snapshots of the shards of this node to others.
-    pub(crate) fn giver(&self) -> Arc<Giver> {
+    /// Returns the provider of snapshots of the shards of this node.
+    pub(crate) fn snapshot_provider(&self) -> Arc<SnapshotProvider> {
         let shards = self.shards.clone();
-        Giver::new(move |shard| {
+        SnapshotProvider::new(move |shard| {
             let handle = shards.get(usize::from(shard.0));
-            handle.ok_or(NotGiven::NoShard(shard.0))?.to_give()
+            handle
+                .ok_or(SnapshotUnavailable::NoShard(shard.0))?
+                .snapshot_source()
         })
     }
 
     /// Returns the term of this node.
-    pub(crate) const fn terms(&self) -> &Arc<Terms> {
-        &self.terms
+    pub(crate) const fn current_term(&self) -> &Arc<CurrentTerm> {
+        &self.current_term
     }
 
     /// Returns whether this process has had the lease of the node: another one may have its name by
@@ -259,8 +264,8 @@ impl Node {
 
     /// Resolves when a thread or task of the node has ended, which is an error. Cancel safe.
     pub(crate) async fn ended(&mut self) -> NodeError {
-        match self.ends.recv().await {
-            Some(End { name, .. }) => NodeError::Ended(name),
+        match self.exits.recv().await {
+            Some(TaskExit { name, .. }) => NodeError::Ended(name),
             None => NodeError::Ended("node".to_owned()),
         }
     }
@@ -275,8 +280,8 @@ impl Node {
     /// If a thread has panicked.
     pub(crate) async fn stop(mut self) -> Result<(), NodeError> {
         let handing_over = self.shards.iter().map(|shard| {
-            let (told, is_over) = oneshot::channel();
-            shard.mail(Mail::HandOver(told));
+            let (done, is_over) = oneshot::channel();
+            shard.send(WorkerMessage::HandOver(done));
             is_over
         });
         let handing_over: Vec<_> = handing_over.collect();
@@ -296,14 +301,17 @@ impl Node {
                 "the shards could not be handed over: they end with the lease",
             );
             // The rest can take long, and a shard is not taken over from a node with a heartbeat.
-            let _ = self.leave.take().map(|leave| leave.send(Leaving::Silent));
+            let _ = self
+                .leave
+                .take()
+                .map(|leave| leave.send(LeaseEnding::Silent));
         }
         for shard in self.shards.iter() {
-            shard.mail(Mail::Finish);
+            shard.send(WorkerMessage::Finish);
         }
         let mut panicked = None;
         while self.threads > 0
-            && let Some(end) = self.ends.recv().await
+            && let Some(end) = self.exits.recv().await
         {
             let is_thread = end.name.starts_with(worker::NAME);
             self.threads -= usize::from(is_thread);
@@ -314,13 +322,13 @@ impl Node {
         if handed_over && panicked.is_none() {
             self.leave().await;
         }
-        self.closes().await;
+        self.wait_until_closed().await;
         panicked.map_or(Ok(()), |name| Err(NodeError::Ended(name)))
     }
 
     /// Waits until nothing of this node uses the data directory: a snapshot that is received, or a
     /// store that is removed, ends at its next step.
-    async fn closes(&self) {
+    async fn wait_until_closed(&self) {
         let closing = async {
             while self.directory.upgrade().is_some() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
@@ -337,36 +345,36 @@ impl Node {
     /// Removes the heartbeat. Without an answer the next process waits for a lease.
     async fn leave(&mut self) {
         let leave = self.leave.take();
-        let told = leave.map(|leave| leave.send(Leaving::HandedOver));
+        let sent = leave.map(|leave| leave.send(LeaseEnding::HandedOver));
         let left = async {
-            while let Some(end) = self.ends.recv().await {
+            while let Some(end) = self.exits.recv().await {
                 if end.name == LEASE {
                     return;
                 }
             }
         };
-        if told == Some(Ok(())) {
+        if sent == Some(Ok(())) {
             let _ = tokio::time::timeout(self.patience, left).await;
         }
     }
 }
 
-impl Drop for Node {
+impl Drop for ClusterNode {
     fn drop(&mut self) {
         for task in &self.tasks {
             task.abort();
         }
         for shard in self.shards.iter() {
-            shard.mail(Mail::End);
+            shard.send(WorkerMessage::End);
         }
     }
 }
 
 /// Sets what fetches snapshots.
-struct FetchOver(Box<dyn Fn(Arc<Endpoint>) + Send + Sync>);
+struct EndpointSetter(Box<dyn Fn(Arc<LinkEndpoint>) + Send + Sync>);
 
-impl FetchOver {
-    fn new(common: &Arc<Common<impl Log>>) -> Self {
+impl EndpointSetter {
+    fn new(common: &Arc<WorkerContext<impl Log>>) -> Self {
         // The node does not keep the data directory locked.
         let common = Arc::downgrade(common);
         Self(Box::new(move |endpoint| {
@@ -377,19 +385,19 @@ impl FetchOver {
     }
 }
 
-impl fmt::Debug for FetchOver {
+impl fmt::Debug for EndpointSetter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FetchOver").finish_non_exhaustive()
+        f.debug_struct("EndpointSetter").finish_non_exhaustive()
     }
 }
 
 /// Starts the thread of a shard.
 fn start(
-    worker: Worker<impl Log, impl Front>,
-    tell: UnboundedSender<End>,
+    worker: ShardWorker<impl Log, impl ShardObserver>,
+    exits_to: UnboundedSender<TaskExit>,
 ) -> Result<(), NodeError> {
     let name = format!("{}{}", worker::NAME, worker.id.0);
-    let running = Running::new(name.clone(), tell);
+    let running = TaskExitGuard::new(name.clone(), exits_to);
     let thread = std::thread::Builder::new().name(name);
     let started = thread.spawn(move || {
         let _running = running;

@@ -2,85 +2,87 @@
 
 use std::sync::mpsc::Sender;
 
-use super::worker::Mail;
+use super::worker::WorkerMessage;
 use crate::{
-    calls::CallId,
-    log::{Answer, Unanswered},
-    shard::Event,
+    call_id::CallId,
+    log::{LogAnswer, LogUnanswered},
+    shard::ShardEvent,
 };
 use hyper_delay_fjall::Embedded;
 use hyper_delay_store::StoreError;
 
 /// The answer to a request to the log.
 #[derive(Debug)]
-pub(super) struct ToCall {
+pub(super) struct CallReply {
     call: CallId,
     /// `None`: it was given.
-    to: Option<Sender<Mail>>,
+    to: Option<Sender<WorkerMessage>>,
 }
 
-impl ToCall {
-    pub(super) const fn new(call: CallId, to: Sender<Mail>) -> Self {
+impl CallReply {
+    pub(super) const fn new(call: CallId, to: Sender<WorkerMessage>) -> Self {
         Self { call, to: Some(to) }
     }
 
-    pub(super) fn send(mut self, answer: Result<Answer, Unanswered>) {
-        self.give(answer);
+    pub(super) fn send(mut self, answer: Result<LogAnswer, LogUnanswered>) {
+        self.deliver(answer);
     }
 
-    fn give(&mut self, answer: Result<Answer, Unanswered>) {
+    fn deliver(&mut self, answer: Result<LogAnswer, LogUnanswered>) {
         if let Some(to) = self.to.take() {
             // The thread of the shard may have ended.
-            let _ = to.send(Mail::Event(Event::Answered(self.call, answer)));
+            let _ = to.send(WorkerMessage::Event(ShardEvent::Answered(
+                self.call, answer,
+            )));
         }
     }
 }
 
-impl Drop for ToCall {
+impl Drop for CallReply {
     fn drop(&mut self) {
-        self.give(Err(Unanswered("the request was dropped".into())));
+        self.deliver(Err(LogUnanswered("the request was dropped".into())));
     }
 }
 
 /// The result of a sync.
 #[derive(Debug)]
-pub(super) struct ToPersist {
+pub(super) struct SyncReply {
     /// `None`: it was given.
-    to: Option<Sender<Mail>>,
+    to: Option<Sender<WorkerMessage>>,
 }
 
-impl ToPersist {
-    pub(super) const fn new(to: Sender<Mail>) -> Self {
+impl SyncReply {
+    pub(super) const fn new(to: Sender<WorkerMessage>) -> Self {
         Self { to: Some(to) }
     }
 
     pub(super) fn send(mut self, result: Result<u64, StoreError>) {
-        self.give(result);
+        self.deliver(result);
     }
 
-    fn give(&mut self, result: Result<u64, StoreError>) {
+    fn deliver(&mut self, result: Result<u64, StoreError>) {
         if let Some(to) = self.to.take() {
-            let _ = to.send(Mail::Event(Event::Persisted(result)));
+            let _ = to.send(WorkerMessage::Event(ShardEvent::Persisted(result)));
         }
     }
 }
 
-impl Drop for ToPersist {
+impl Drop for SyncReply {
     fn drop(&mut self) {
-        self.give(Err(StoreError::new("sync", "its thread has panicked")));
+        self.deliver(Err(StoreError::new("sync", "its thread has panicked")));
     }
 }
 
 /// The store of a snapshot.
 #[derive(Debug)]
-pub(super) struct ToFetch {
+pub(super) struct FetchReply {
     attempt: u64,
     /// `None`: it was given.
-    to: Option<Sender<Mail>>,
+    to: Option<Sender<WorkerMessage>>,
 }
 
-impl ToFetch {
-    pub(super) const fn new(attempt: u64, to: Sender<Mail>) -> Self {
+impl FetchReply {
+    pub(super) const fn new(attempt: u64, to: Sender<WorkerMessage>) -> Self {
         Self {
             attempt,
             to: Some(to),
@@ -88,22 +90,22 @@ impl ToFetch {
     }
 
     pub(super) fn send(mut self, result: Result<Embedded, String>) {
-        self.give(result);
+        self.deliver(result);
     }
 
-    fn give(&mut self, result: Result<Embedded, String>) {
+    fn deliver(&mut self, result: Result<Embedded, String>) {
         if let Some(to) = self.to.take() {
             let _ = to.send(match result {
-                Ok(store) => Mail::Fetched(self.attempt, Box::new(store)),
-                Err(why) => Mail::Event(Event::NotFetched(self.attempt, why)),
+                Ok(store) => WorkerMessage::Fetched(self.attempt, Box::new(store)),
+                Err(why) => WorkerMessage::Event(ShardEvent::FetchFailed(self.attempt, why)),
             });
         }
     }
 }
 
-impl Drop for ToFetch {
+impl Drop for FetchReply {
     fn drop(&mut self) {
-        self.give(Err("its task has ended".to_owned()));
+        self.deliver(Err("its task has ended".to_owned()));
     }
 }
 
@@ -116,24 +118,24 @@ mod tests {
     #[test]
     fn what_is_dropped_is_answered_once() {
         let (to, inbox) = channel();
-        drop(ToCall::new(CallId(1), to.clone()));
-        ToCall::new(CallId(2), to.clone()).send(Ok(Answer::Done));
-        drop(ToPersist::new(to.clone()));
-        ToPersist::new(to).send(Ok(7));
-        let events: Vec<Event> = inbox
+        drop(CallReply::new(CallId(1), to.clone()));
+        CallReply::new(CallId(2), to.clone()).send(Ok(LogAnswer::Done));
+        drop(SyncReply::new(to.clone()));
+        SyncReply::new(to).send(Ok(7));
+        let events: Vec<ShardEvent> = inbox
             .into_iter()
             .map(|mail| match mail {
-                Mail::Event(event) => event,
+                WorkerMessage::Event(event) => event,
                 other => panic!("{other:?}"),
             })
             .collect();
         assert!(matches!(
             &events[..],
             [
-                Event::Answered(CallId(1), Err(_)),
-                Event::Answered(CallId(2), Ok(Answer::Done)),
-                Event::Persisted(Err(_)),
-                Event::Persisted(Ok(7)),
+                ShardEvent::Answered(CallId(1), Err(_)),
+                ShardEvent::Answered(CallId(2), Ok(LogAnswer::Done)),
+                ShardEvent::Persisted(Err(_)),
+                ShardEvent::Persisted(Ok(7)),
             ]
         ));
     }

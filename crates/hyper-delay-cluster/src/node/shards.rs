@@ -11,15 +11,17 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{NodeConfig, NodeError, members, worker::Mail};
+use super::{NodeConfig, NodeError, members, worker::WorkerMessage};
 use crate::{
     ShardId,
-    replica::NotApplied,
-    shard::{Event, Setup, Shard},
-    snapshot::NotGiven,
+    replica::ApplyError,
+    shard::{Shard, ShardEvent, ShardSetup},
+    snapshot::SnapshotUnavailable,
 };
-use hyper_delay_engine::{clock::Clock, metrics::InMemory, scheduler::Settings, sizes::Sizes};
-use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_engine::{
+    clock::Clock, metrics::MemoryGauges, scheduler::SchedulerSettings, sizes::Sizes,
+};
+use hyper_delay_fjall::{Embedded, node_directory::NodeDirectory};
 use hyper_delay_store::ReadStore;
 
 #[cfg(not(test))]
@@ -32,15 +34,15 @@ const SIZES: Sizes = Sizes::SMALL;
 #[derive(Debug, Clone)]
 pub(crate) struct ShardHandle {
     id: ShardId,
-    mail: Sender<Mail>,
-    replica: Arc<RwLock<Replica>>,
+    messages: Sender<WorkerMessage>,
+    replica: Arc<RwLock<ServedReplica>>,
     /// Bytes of entries that the thread has not taken.
     waiting: Arc<AtomicUsize>,
 }
 
 /// The store of a shard on this node, and whether it works.
 #[derive(Debug)]
-struct Replica {
+struct ServedReplica {
     store: Arc<Embedded>,
     /// Why it does not.
     stopped: Option<Arc<str>>,
@@ -56,11 +58,11 @@ pub(super) fn bytes(entries: &[(u64, Arc<[u8]>)]) -> usize {
 }
 
 impl ShardHandle {
-    pub(super) fn new(id: ShardId, mail: Sender<Mail>, store: Arc<Embedded>) -> Self {
+    pub(super) fn new(id: ShardId, messages: Sender<WorkerMessage>, store: Arc<Embedded>) -> Self {
         Self {
             id,
-            mail,
-            replica: Arc::new(RwLock::new(Replica {
+            messages,
+            replica: Arc::new(RwLock::new(ServedReplica {
                 store,
                 stopped: None,
             })),
@@ -78,7 +80,7 @@ impl ShardHandle {
         let bytes = bytes(&entries);
         if self.waiting.load(Ordering::Relaxed) + bytes <= MOST_WAITING {
             self.waiting.fetch_add(bytes, Ordering::Relaxed);
-            self.event(Event::Entries(entries));
+            self.event(ShardEvent::Entries(entries));
         }
     }
 
@@ -90,14 +92,14 @@ impl ShardHandle {
 
     /// Passes something to the scheduler. It is dropped unless this node leads the shard then.
     #[cfg(test)]
-    pub(super) fn input(&self, input: hyper_delay_engine::scheduler::Input) {
-        self.event(Event::Input(input));
+    pub(super) fn input(&self, input: hyper_delay_engine::scheduler::SchedulerInput) {
+        self.event(ShardEvent::Input(input));
     }
 
     /// Returns the replica of this node, to read from. While it is held, no other node can use the
     /// data directory.
     ///
-    /// Another one can take its place, which the [front](super::Told::Replaced) is told.
+    /// Another one can take its place: see [`ShardNotice::Replaced`](super::ShardNotice::Replaced).
     pub(crate) fn store(&self) -> Arc<Embedded> {
         self.read().store.clone()
     }
@@ -107,11 +109,11 @@ impl ShardHandle {
     /// # Errors
     ///
     /// If the shard has stopped on this node.
-    pub(super) fn to_give(&self) -> Result<Arc<dyn ReadStore>, NotGiven> {
+    pub(super) fn snapshot_source(&self) -> Result<Arc<dyn ReadStore>, SnapshotUnavailable> {
         let replica = self.read();
         match &replica.stopped {
             None => Ok(replica.store.clone()),
-            Some(reason) => Err(NotGiven::Stopped {
+            Some(reason) => Err(SnapshotUnavailable::Stopped {
                 shard: self.id.0,
                 reason: reason.clone(),
             }),
@@ -123,68 +125,68 @@ impl ShardHandle {
         self.write().stopped = Some(reason);
     }
 
-    /// The shard goes on with another store.
+    /// The shard has resumed with another store.
     pub(super) fn replaced(&self, store: Arc<Embedded>) {
         let stopped = None;
-        *self.write() = Replica { store, stopped };
+        *self.write() = ServedReplica { store, stopped };
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Replica> {
+    fn read(&self) -> RwLockReadGuard<'_, ServedReplica> {
         self.replica.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Replica> {
+    fn write(&self) -> RwLockWriteGuard<'_, ServedReplica> {
         self.replica.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Passes an event, such as one of a link, to the thread of the shard.
-    pub(crate) fn event(&self, event: Event) {
-        self.mail(Mail::Event(event));
+    pub(crate) fn event(&self, event: ShardEvent) {
+        self.send(WorkerMessage::Event(event));
     }
 
     /// Asks what the leader of the shard has in memory, if it is on this node. The receiver fails if
     /// the thread has ended.
-    pub(crate) fn in_memory(&self) -> oneshot::Receiver<InMemory> {
-        let (tell, told) = oneshot::channel();
-        self.mail(Mail::InMemory(tell));
-        told
+    pub(crate) fn in_memory(&self) -> oneshot::Receiver<MemoryGauges> {
+        let (answer_to, answer) = oneshot::channel();
+        self.send(WorkerMessage::InMemory(answer_to));
+        answer
     }
 
-    pub(super) fn mail(&self, mail: Mail) {
-        // A thread that has ended says so by itself.
-        let _ = self.mail.send(mail);
+    pub(super) fn send(&self, message: WorkerMessage) {
+        // A thread that has ended reports this by itself.
+        let _ = self.messages.send(message);
     }
 }
 
 /// The shards, not running yet.
-pub(super) struct Opened {
+pub(super) struct OpenedShards {
     pub(super) shards: Vec<(Arc<Embedded>, Shard<Embedded>)>,
     pub(super) directory: NodeDirectory,
 }
 
 /// Opens the stores of all shards.
-pub(super) async fn open(config: NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
-    let (tell, opened) = oneshot::channel();
+pub(super) async fn open(config: NodeConfig, clock: Clock) -> Result<OpenedShards, NodeError> {
+    let (answer_to, opened) = oneshot::channel();
     // A thread of its own: the end of a runtime waits for its blocking threads.
     let opener = thread::Builder::new().name("opener".to_owned());
     let opener = opener.spawn(move || {
-        let _ = tell.send(open_all(&config, clock));
+        let _ = answer_to.send(open_all(&config, clock));
     });
     opener.map_err(NodeError::Thread)?;
     let opened = opened.await;
     opened.unwrap_or_else(|_| Err(NodeError::Ended("opener".to_owned())))
 }
 
-fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
+fn open_all(config: &NodeConfig, clock: Clock) -> Result<OpenedShards, NodeError> {
     let charter = config.charter;
     let directory = NodeDirectory::lock(&config.config.data_dir, charter.shards)?;
     let directory = directory.with_reserve(config.config.disk_reserve_mib << 20);
-    let settings = Settings::from(config.config.clone())
+    let settings = SchedulerSettings::from(config.config.clone())
         .with_sizes(SIZES)
-        .of_shard(charter.shards);
+        .for_shard(charter.shards);
     let members = members::names(&config.members);
     let open = |id: ShardId| {
-        let setup = Setup {
+        let setup = ShardSetup {
             charter,
             shard: id,
             member: config.member.clone(),
@@ -203,15 +205,15 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
     };
     let open = |id: ShardId| match open(id) {
         Err(NodeError::Replica {
-            source: NotApplied::Store(error),
+            source: ApplyError::Store(error),
             ..
-        }) if error.is_of_contents() => {
-            directory.move_aside(id.0, &error.reason().to_string())?;
+        }) if error.is_corruption() => {
+            directory.quarantine(id.0, &error.reason().to_string())?;
             open(id)
         }
         opened => opened,
     };
     let shards = (0..charter.shards).map(ShardId).map(open);
     let shards = shards.collect::<Result<_, _>>()?;
-    Ok(Opened { shards, directory })
+    Ok(OpenedShards { shards, directory })
 }

@@ -12,31 +12,30 @@ use std::{
 use tokio::{runtime::Handle, sync::oneshot};
 
 use super::{
-    Front, ShardHandle, Terms, Told,
-    examining::Examining,
-    fetching::{Fetching, remove_replaced},
-    replies, shards,
+    CurrentTerm, ShardHandle, ShardNotice, ShardObserver, replies, shards,
+    snapshot_download::{SnapshotDownload, remove_replaced},
+    store_examination::StoreExamination,
 };
 use crate::{
     Charter, ShardId,
-    clock_check::Setting,
-    link::Endpoint,
+    clock_check::ClockStepDetector,
+    link::LinkEndpoint,
     log::Log,
-    shard::{Effects, Event, Fetch, Leadership, Shard},
+    shard::{LeadershipChange, Shard, ShardEffects, ShardEvent, SnapshotFetch},
 };
 use hyper_delay_engine::{
     clock::{Clock, Now},
-    metrics::InMemory,
-    pulse::{Pulse, Pulses},
-    scheduler::Next,
+    metrics::MemoryGauges,
+    scheduler::NextCall,
+    thread_progress::{ProgressCounter, ThreadProgress},
 };
-use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_fjall::{Embedded, node_directory::NodeDirectory};
 use hyper_delay_store::StoreError;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::node::worker";
 
-/// How the names of the threads begin.
+/// Prefix of the names of the threads.
 pub(super) const NAME: &str = "shard ";
 
 /// The maximum number of messages between two ticks.
@@ -44,17 +43,17 @@ const BURST: usize = 256;
 
 /// A message for the thread of a shard.
 #[derive(Debug)]
-pub(super) enum Mail {
+pub(super) enum WorkerMessage {
     /// Something has happened.
-    Event(Event),
+    Event(ShardEvent),
     /// The snapshot of an attempt has become this store.
     Fetched(u64, Box<Embedded>),
     /// The tables of a store that has failed in the background were read: they are damaged, or not.
     Examined(Option<StoreError>),
     /// Asks what the shard has in memory.
-    InMemory(oneshot::Sender<InMemory>),
+    InMemory(oneshot::Sender<MemoryGauges>),
     /// A term has begun.
-    Look,
+    TermBegun,
     /// The node is about to end: the shard is led no longer. The answer comes when that is so.
     HandOver(oneshot::Sender<()>),
     /// The thread ends when what is applied is on the disk.
@@ -63,62 +62,62 @@ pub(super) enum Mail {
     End,
 }
 
-/// What the threads of all shards share.
+/// Shared by the threads of all shards.
 #[derive(Debug)]
-pub(super) struct Common<L> {
+pub(super) struct WorkerContext<L> {
     pub(super) log: Arc<L>,
     pub(super) runtime: Handle,
-    pub(super) terms: Arc<Terms>,
+    pub(super) current_term: Arc<CurrentTerm>,
     pub(super) clock: Clock,
-    pub(super) pulses: Arc<Pulses>,
+    pub(super) pulses: Arc<ThreadProgress>,
     pub(super) charter: Charter,
     /// Fetches snapshots. It is set when there are links.
-    pub(super) endpoint: OnceLock<Arc<Endpoint>>,
+    pub(super) endpoint: OnceLock<Arc<LinkEndpoint>>,
     /// Dropped after the stores.
     pub(super) directory: NodeDirectory,
 }
 
-/// A shard with its channels, its clock and the front.
-pub(super) struct Worker<L, F> {
+/// A shard with its channels, its clock and its observer.
+pub(super) struct ShardWorker<L, F> {
     pub(super) id: ShardId,
     pub(super) shard: Shard<Embedded>,
-    pub(super) inbox: Receiver<Mail>,
+    pub(super) inbox: Receiver<WorkerMessage>,
     /// Bytes of entries in `inbox`.
     pub(super) waiting: Arc<AtomicUsize>,
     /// Leads to `inbox`.
-    pub(super) own: Sender<Mail>,
-    /// Is told of another store.
+    pub(super) own: Sender<WorkerMessage>,
+    /// Gets the store that replaces the present one.
     pub(super) handle: ShardHandle,
-    pub(super) front: F,
-    pub(super) common: Arc<Common<L>>,
-    pub(super) state: State,
+    pub(super) observer: F,
+    pub(super) common: Arc<WorkerContext<L>>,
+    pub(super) state: WorkerState,
 }
 
-/// What the thread remembers between two rounds.
+/// State of the thread between two rounds.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    /// The entry of which the front was told last.
-    told: Option<u64>,
-    has_told_stop: bool,
-    examining: Examining,
+pub(super) struct WorkerState {
+    /// The applied entry that the observer was notified of last.
+    notified_applied: Option<u64>,
+    has_notified_stop: bool,
+    examination: StoreExamination,
     is_persisting: bool,
     handed_over: Option<oneshot::Sender<()>>,
-    fetching: Fetching,
-    setting: Setting,
+    download: SnapshotDownload,
+    clock_step: ClockStepDetector,
 }
 
-impl<L: Log, F: Front> Worker<L, F> {
-    /// Runs until it is told to end.
+impl<L: Log, F: ShardObserver> ShardWorker<L, F> {
+    /// Runs until it receives a message that ends it.
     pub(super) fn run(mut self) {
         let common = self.common.clone();
         let pulse = common.pulses.of_shard(self.id.0, common.charter.shards);
         loop {
             let now = self.now();
-            let next = self.shard.tick(now, common.terms.current());
+            let next = self.shard.tick(now, common.current_term.load());
             self.carry_out();
-            self.tell_if_handed_over();
-            let next = if self.goes_on_with_snapshot() {
-                Next::Now
+            self.confirm_hand_over();
+            let next = if self.continue_with_snapshot() {
+                NextCall::Now
             } else {
                 next
             };
@@ -127,33 +126,35 @@ impl<L: Log, F: Front> Worker<L, F> {
             };
             let mut first = Some(first);
             for _ in 0..BURST {
-                let Some(mail) = first.take().or_else(|| self.inbox.try_recv().ok()) else {
+                let Some(message) = first.take().or_else(|| self.inbox.try_recv().ok()) else {
                     break;
                 };
                 // After the mail was sent: a serving node counts from when it has asked for as long
                 // as the term holds at this moment.
-                let (now, term) = (self.now(), common.terms.current());
-                match mail {
-                    Mail::Event(event) => {
-                        self.state.happens(&event, &self.waiting);
+                let (now, term) = (self.now(), common.current_term.load());
+                match message {
+                    WorkerMessage::Event(event) => {
+                        self.state.observe(&event, &self.waiting);
                         self.shard.handle(event, now, term);
                     }
-                    Mail::Fetched(attempt, store) => self.state.fetching.fetched(attempt, *store),
-                    Mail::Examined(damage) => {
-                        self.state.examining.finish();
-                        self.shard.examined(damage);
+                    WorkerMessage::Fetched(attempt, store) => {
+                        self.state.download.fetched(attempt, *store);
                     }
-                    Mail::Look => {}
-                    Mail::InMemory(answer) => {
+                    WorkerMessage::Examined(damage) => {
+                        self.state.examination.finish();
+                        self.shard.handle_examination(damage);
+                    }
+                    WorkerMessage::TermBegun => {}
+                    WorkerMessage::InMemory(answer) => {
                         let _ = answer.send(self.shard.in_memory(now));
                     }
-                    Mail::HandOver(told) => {
-                        self.shard.handle(Event::HandOver, now, term);
-                        self.state.handed_over = Some(told);
+                    WorkerMessage::HandOver(done) => {
+                        self.shard.handle(ShardEvent::HandOver, now, term);
+                        self.state.handed_over = Some(done);
                     }
-                    Mail::Finish => return self.finish(),
-                    Mail::End => {
-                        self.state.examining.end();
+                    WorkerMessage::Finish => return self.finish(),
+                    WorkerMessage::End => {
+                        self.state.examination.cancel();
                         return;
                     }
                 }
@@ -165,33 +166,34 @@ impl<L: Log, F: Front> Worker<L, F> {
     /// would deliver, and remove, what is due by it.
     fn now(&mut self) -> Now {
         let now = self.common.clock.now();
-        if self.state.setting.look(now)
+        if self.state.clock_step.has_stepped(now)
             && let Some(endpoint) = self.common.endpoint.get()
         {
-            let is_off = Event::ClockIsOff(endpoint.clocks().look());
-            self.shard.handle(is_off, now, self.common.terms.current());
+            let is_off = ShardEvent::ClockIsOff(endpoint.clocks().check());
+            self.shard
+                .handle(is_off, now, self.common.current_term.load());
         }
         now
     }
 
-    fn wait(&self, next: Next, pulse: &Pulse) -> Option<Mail> {
-        pulse.rests();
-        let mail = match next {
-            Next::Now => self.inbox.try_recv().ok(),
-            Next::Never => self.inbox.recv().ok(),
-            Next::At(at) => {
+    fn wait(&self, next: NextCall, pulse: &ProgressCounter) -> Option<WorkerMessage> {
+        pulse.begin_wait();
+        let message = match next {
+            NextCall::Now => self.inbox.try_recv().ok(),
+            NextCall::Never => self.inbox.recv().ok(),
+            NextCall::At(at) => {
                 let wait = at.since(self.common.clock.now().monotonic);
                 self.inbox.recv_timeout(Duration::from_nanos(wait)).ok()
             }
         };
-        pulse.works();
-        mail
+        pulse.begin_work();
+        message
     }
 
     fn carry_out(&mut self) {
-        let Effects {
+        let ShardEffects {
             calls,
-            told,
+            to_peers,
             #[cfg(test)]
             messages,
             changes,
@@ -199,17 +201,17 @@ impl<L: Log, F: Front> Worker<L, F> {
             persist,
             fetch,
             spool,
-            unfetched,
+            fetch_failure,
         } = self.shard.take_effects();
         for (call, request) in calls {
             let log = self.common.log.clone();
-            let reply = replies::ToCall::new(call, self.own.clone());
+            let reply = replies::CallReply::new(call, self.own.clone());
             let calling = async move { reply.send(log.call(request).await) };
             self.common.runtime.spawn(calling);
         }
         if let Some(persisting) = persist {
             self.state.is_persisting = true;
-            let reply = replies::ToPersist::new(self.own.clone());
+            let reply = replies::SyncReply::new(self.own.clone());
             // The directory stays locked while its store is written to.
             let directory = self.common.directory.clone();
             self.common.runtime.spawn_blocking(move || {
@@ -218,38 +220,38 @@ impl<L: Log, F: Front> Worker<L, F> {
                 reply.send(result);
             });
         }
-        self.fetches(fetch, &spool, unfetched);
+        self.carry_out_fetch(fetch, &spool, fetch_failure);
         // Before the messages, which refer to what is applied.
-        self.tell_applied();
+        self.notify_applied();
         for change in changes {
-            self.logs(change);
+            self.log_leadership(change);
             #[cfg(test)]
-            self.tell(Told::Leads(change));
+            self.notify(ShardNotice::LeadershipChanged(change));
         }
         if leader_changed {
-            self.tell(Told::Leader(self.shard.leader().cloned()));
+            self.notify(ShardNotice::Leader(self.shard.leader().cloned()));
         }
-        if !told.is_empty() {
-            self.tell(Told::Peers(told));
+        if !to_peers.is_empty() {
+            self.notify(ShardNotice::Peers(to_peers));
         }
         #[cfg(test)]
         if let Some(fence) = self.shard.fence()
             && !messages.is_empty()
         {
-            self.tell(Told::Messages(fence, messages));
+            self.notify(ShardNotice::Messages(fence, messages));
         }
-        self.tell_if_stopped();
+        self.notify_if_stopped();
     }
 
     /// Begins and ends what the shard wants to fetch.
-    fn fetches(
+    fn carry_out_fetch(
         &mut self,
-        fetch: Option<Fetch>,
+        fetch: Option<SnapshotFetch>,
         spool: &[(u64, Arc<[u8]>)],
-        unfetched: Option<String>,
+        fetch_failure: Option<String>,
     ) {
-        let fetching = &mut self.state.fetching;
-        if let Some(why) = unfetched {
+        let fetching = &mut self.state.download;
+        if let Some(why) = fetch_failure {
             fetching.failed(self.id, why);
         }
         let begun = fetch.map_or(Ok(()), |fetch| {
@@ -258,23 +260,23 @@ impl<L: Log, F: Front> Worker<L, F> {
         let directory = &self.common.directory;
         if let Err(error) = begun.and_then(|()| fetching.spool(spool, directory)) {
             let why = format!("the journal cannot be spooled: {error}");
-            let failed = Event::NotFetched(fetching.attempt(), why);
+            let failed = ShardEvent::FetchFailed(fetching.attempt(), why);
             // In its turn: the shard is in the middle of something.
-            let _ = self.own.send(Mail::Event(failed));
+            let _ = self.own.send(WorkerMessage::Event(failed));
         }
     }
 
-    /// Goes on with the store of a snapshot, and with what was spooled. Returns whether there is
-    /// more to do.
-    fn goes_on_with_snapshot(&mut self) -> bool {
+    /// Continues with the store of a snapshot, and with the spooled entries. Returns whether more is
+    /// left to do.
+    fn continue_with_snapshot(&mut self) -> bool {
         let now = self.common.clock.now();
-        let fetching = &mut self.state.fetching;
+        let fetching = &mut self.state.download;
         let attempt = fetching.attempt();
         if self.shard.is_replaceable()
             && let Some(store) = fetching.take_store()
         {
             if self.shard.replace(attempt, store.clone(), now) {
-                self.has_replaced(store);
+                self.replica_replaced(store);
             }
             return true;
         }
@@ -282,13 +284,13 @@ impl<L: Log, F: Front> Worker<L, F> {
             return false;
         }
         if !self.shard.is_draining() {
-            fetching.is_over();
+            fetching.finish();
             return false;
         }
         self.shard.drain(|applied| fetching.next(applied), now)
     }
 
-    fn has_replaced(&mut self, store: Arc<Embedded>) {
+    fn replica_replaced(&mut self, store: Arc<Embedded>) {
         let shard = self.id.0;
         let applied = self.shard.applied();
         tracing::info!(
@@ -297,40 +299,40 @@ impl<L: Log, F: Front> Worker<L, F> {
             applied,
             "the shard goes on with a snapshot of another node",
         );
-        self.state.has_told_stop = false;
-        self.state.examining.begin_again();
-        // A lower place is told before the replica is used, and a higher one after it.
-        if self.state.told > Some(applied) {
-            self.tell_applied();
+        self.state.has_notified_stop = false;
+        self.state.examination.reset();
+        // A lower place is reported before the replica is used, and a higher one after that.
+        if self.state.notified_applied > Some(applied) {
+            self.notify_applied();
         }
         self.handle.replaced(store.clone());
-        self.tell(Told::Replaced(store));
+        self.notify(ShardNotice::Replaced(store));
         let removing = remove_replaced(self.common.directory.downgrade(), shard);
         self.common.runtime.spawn(removing);
     }
 
-    fn tell_applied(&mut self) {
+    fn notify_applied(&mut self) {
         let applied = self.shard.applied();
-        if self.state.told.replace(applied) != Some(applied) {
-            self.tell(Told::Applied(applied));
+        if self.state.notified_applied.replace(applied) != Some(applied) {
+            self.notify(ShardNotice::Applied(applied));
         }
     }
 
-    fn tell_if_stopped(&mut self) {
+    fn notify_if_stopped(&mut self) {
         let Some(why) = self.shard.stopped() else {
             return;
         };
         let reason = why.reason();
-        if why.is_of_background() && self.state.examining.is_open() {
-            if self.state.examining.begin() {
+        if why.is_background_write() && self.state.examination.is_pending() {
+            if self.state.examination.begin() {
                 self.handle.stopped(reason.as_str().into());
                 let (store, directory) = (self.handle.store(), self.common.directory.clone());
-                let examining = &self.state.examining;
-                examining.examine(store, directory, self.own.clone());
+                let examining = &self.state.examination;
+                examining.spawn(store, directory, self.own.clone());
             }
             return;
         }
-        if std::mem::replace(&mut self.state.has_told_stop, true) {
+        if std::mem::replace(&mut self.state.has_notified_stop, true) {
             return;
         }
         let shard = self.id.0;
@@ -352,7 +354,7 @@ impl<L: Log, F: Front> Worker<L, F> {
         }
         self.handle.stopped(reason.as_str().into());
         if why.is_damage()
-            && let Err(error) = self.common.directory.note_damage(shard, &reason)
+            && let Err(error) = self.common.directory.mark_damaged(shard, &reason)
         {
             tracing::error!(
                 target: TARGET,
@@ -361,36 +363,36 @@ impl<L: Log, F: Front> Worker<L, F> {
                 "the damage could not be noted for the next start",
             );
         }
-        self.tell(Told::Stopped);
+        self.notify(ShardNotice::Stopped);
     }
 
-    fn tell_if_handed_over(&mut self) {
-        if self.shard.is_out()
-            && let Some(told) = self.state.handed_over.take()
+    fn confirm_hand_over(&mut self) {
+        if self.shard.has_no_leadership()
+            && let Some(done) = self.state.handed_over.take()
         {
-            let _ = told.send(());
+            let _ = done.send(());
         }
     }
 
     /// Waits until everything that is applied is on the disk.
     fn finish(mut self) {
-        self.state.examining.end();
-        self.state.fetching.end();
+        self.state.examination.cancel();
+        self.state.download.end();
         while self.state.is_persisting {
             match self.inbox.recv() {
-                Ok(Mail::Event(event)) => self.state.happens(&event, &self.waiting),
-                Ok(Mail::End) | Err(_) => return,
+                Ok(WorkerMessage::Event(event)) => self.state.observe(&event, &self.waiting),
+                Ok(WorkerMessage::End) | Err(_) => return,
                 Ok(
-                    Mail::Fetched(..)
-                    | Mail::Examined(_)
-                    | Mail::Look
-                    | Mail::InMemory(_)
-                    | Mail::HandOver(_)
-                    | Mail::Finish,
+                    WorkerMessage::Fetched(..)
+                    | WorkerMessage::Examined(_)
+                    | WorkerMessage::TermBegun
+                    | WorkerMessage::InMemory(_)
+                    | WorkerMessage::HandOver(_)
+                    | WorkerMessage::Finish,
                 ) => {}
             }
         }
-        let persisting = self.shard.persisting();
+        let persisting = self.shard.prepare_sync();
         let persisting = persisting.filter(|_| self.shard.stopped().is_none());
         if let Some(Err(error)) = persisting.map(|it| it.run()) {
             let shard = self.id.0;
@@ -403,14 +405,14 @@ impl<L: Log, F: Front> Worker<L, F> {
         }
     }
 
-    fn tell(&mut self, told: Told) {
-        self.front.told(self.id, told);
+    fn notify(&mut self, notice: ShardNotice) {
+        self.observer.notify(self.id, notice);
     }
 
-    fn logs(&self, change: Leadership) {
+    fn log_leadership(&self, change: LeadershipChange) {
         let shard = self.id.0;
         match change {
-            Leadership::Begins(fence) => {
+            LeadershipChange::Begins(fence) => {
                 tracing::info!(
                     target: TARGET,
                     shard,
@@ -418,7 +420,7 @@ impl<L: Log, F: Front> Worker<L, F> {
                     "this node leads the shard",
                 );
             }
-            Leadership::Ends(fence) => {
+            LeadershipChange::Ends(fence) => {
                 tracing::info!(
                     target: TARGET,
                     shard,
@@ -430,14 +432,14 @@ impl<L: Log, F: Front> Worker<L, F> {
     }
 }
 
-impl State {
-    /// Looks at an event before the shard takes it.
-    fn happens(&mut self, event: &Event, waiting: &AtomicUsize) {
+impl WorkerState {
+    /// Observes an event before the shard handles it.
+    fn observe(&mut self, event: &ShardEvent, waiting: &AtomicUsize) {
         match event {
-            Event::Entries(entries) => {
+            ShardEvent::Entries(entries) => {
                 waiting.fetch_sub(shards::bytes(entries), Ordering::Relaxed);
             }
-            Event::Persisted(_) => self.is_persisting = false,
+            ShardEvent::Persisted(_) => self.is_persisting = false,
             _ => {}
         }
     }

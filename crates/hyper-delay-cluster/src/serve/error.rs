@@ -1,19 +1,19 @@
-use crate::{link::error::ListenError, log::Unanswered, node::NodeError};
+use crate::{link::error::LinkListenError, log::LogUnanswered, node::NodeError};
 use hyper_delay_server::tls::TlsError;
 
 /// A node could not begin to serve, or has ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServingError {
-    /// Nobody has made the cluster.
+    /// There is no cluster.
     #[error(
         "etcd has no cluster: make it with `hyper-delay cluster join --config FILE`, with the \
          configuration of this node; if there was one, keep every data_dir, and read \"etcd is lost\" \
          in docs/cluster.md first"
     )]
     NoCluster,
-    /// What the log keeps is damaged. The error has the cure.
+    /// The contents of the log are damaged. The error names the cure.
     #[error(transparent)]
-    Damage(Unanswered),
+    Damage(LogUnanswered),
     /// This node was not added to the cluster, or was removed.
     #[error(
         "{node:?} is no node of the cluster: add it with `hyper-delay cluster join --config FILE`; if \
@@ -28,7 +28,7 @@ pub(crate) enum ServingError {
     Tls(#[from] TlsError),
     /// The address for links cannot be used.
     #[error(transparent)]
-    Listen(#[from] ListenError),
+    Listen(#[from] LinkListenError),
     /// The stores cannot be used, or a thread has ended.
     #[error(transparent)]
     Node(#[from] NodeError),

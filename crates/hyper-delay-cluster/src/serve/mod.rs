@@ -7,11 +7,11 @@
 //!             links from and to other nodes
 //! ```
 
-mod enlist;
+mod discover;
 mod error;
-mod forwarding;
-mod front;
-mod memory;
+mod forwarder_thread;
+mod shard_memory;
+mod to_forwarder;
 
 use std::{
     sync::{
@@ -30,28 +30,28 @@ use super::{
     Charter, ShardId,
     forward::{self, Forwarder, wire::ToServing},
     link::{
-        Endpoint, LinkSetup,
-        clocks::Clocks,
-        links::{self, Links},
+        LinkEndpoint, LinkSetup,
         listener::LinkListener,
+        outgoing_links::{self, OutgoingLinks},
+        peer_clocks::PeerClocks,
         peers::Peers,
         tls::LinkTls,
     },
     log::{Leader, Log, Member, NodeName},
-    merged::Merged,
-    node::{Node, NodeConfig, NodeError, ShardHandle},
+    merged::MergedStore,
+    node::{ClusterNode, NodeConfig, NodeError, ShardHandle},
     setup, shard,
 };
-use forwarding::{Forwarding, Waiting};
-use front::ToForwarder;
+use forwarder_thread::{ForwarderThread, WaitingCallers};
 use hyper_delay_config::{Cluster, Config};
 use hyper_delay_engine::{
     clock::Clock,
-    metrics::{self, Gauges, InMemory, Limits, Metrics},
-    pulse::Pulses,
+    metrics::{self, GaugeLimits, Gauges, MemoryGauges, Metrics},
+    thread_progress::ThreadProgress,
 };
 use hyper_delay_fjall::Embedded;
-use hyper_delay_server::{driver::Event, http::ReadGauges, outbox::Outboxes};
+use hyper_delay_server::{driver::ServerEvent, http::ReadGauges, outbox::ConnectionOutboxes};
+use to_forwarder::ToForwarder;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::serve";
@@ -63,31 +63,31 @@ const GROUP: usize = 64 << 10;
 /// Each shard has a part.
 const RETENTION: u64 = 256 << 20;
 
-/// What is applied is synced this often. It is in the log before; a crash applies it once more.
+/// The interval between syncs of applied entries. After a crash they are applied once more.
 const SYNC: Duration = Duration::from_secs(1);
 
 /// A link is cut when more bytes wait to be written to it.
 const MOST_WAITING: usize = 64 << 20;
 
-/// What reaches the thread of the forwarder.
+/// A message for the thread of the forwarder.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum ForwarderMessage {
     /// Of the connections of clients.
-    Event(Event),
+    Event(ServerEvent),
     /// Of the cluster.
-    News(News),
+    News(ClusterEvent),
 }
 
-/// What the forwarder hears of the cluster.
+/// An event of the cluster, for the forwarder.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum ClusterEvent {
     /// Of a link to another node.
-    Link(links::News),
+    Link(outgoing_links::LinkEvent),
     /// Messages of the leader of a shard, which is on this node.
     OfLeader(ShardId, Vec<ToServing>),
     /// The nodes of the cluster.
     Members(Arc<[Member]>),
-    /// Who leads a shard, as far as this node knows.
+    /// The leader of a shard, as far as this node knows.
     Leader(ShardId, Option<Leader>),
     /// The replica of a shard contains everything up to this entry.
     Applied(ShardId, u64),
@@ -95,30 +95,30 @@ pub(crate) enum News {
     Follows(ShardId, bool),
 }
 
-/// What the connections of clients need.
+/// Handles for the connections of clients.
 #[derive(Debug)]
-pub(crate) struct Offer {
-    pub(crate) store: Arc<Merged<Embedded>>,
+pub(crate) struct ServingHandles {
+    pub(crate) store: Arc<MergedStore<Embedded>>,
     pub(crate) metrics: Arc<Metrics>,
 }
 
 /// A node at work. Dropping it ends the node as a crash would. The thread of the forwarder ends with
-/// [`Event::Abandoned`].
+/// [`ServerEvent::Abandoned`].
 #[derive(Debug)]
-pub(crate) struct Serving {
-    node: Node,
+pub(crate) struct ServingNode {
+    node: ClusterNode,
     /// A request is answered in this time.
     patience: Duration,
-    mail: Sender<Mail>,
-    /// Resolves when no request of a client is under way, after [`Event::Drain`].
+    messages: Sender<ForwarderMessage>,
+    /// Resolves when no request of a client is in flight, after [`ServerEvent::Drain`].
     settled: oneshot::Receiver<()>,
     /// Resolves when the thread of the forwarder has ended.
     forwarder: oneshot::Receiver<()>,
-    listener: Listening,
+    listener: ListenerTask,
 }
 
-impl Serving {
-    /// Takes part in the cluster, and serves connections from now on, whose events come in `mail`.
+impl ServingNode {
+    /// Takes part in the cluster, and serves connections from now on, whose events come in `inbox`.
     ///
     /// # Errors
     ///
@@ -130,28 +130,28 @@ impl Serving {
     pub(crate) async fn start(
         log: Arc<impl Log>,
         (config, cluster): (Arc<Config>, &Cluster),
-        (mail, inbox): (Sender<Mail>, Receiver<Mail>),
+        (messages, inbox): (Sender<ForwarderMessage>, Receiver<ForwarderMessage>),
         clock: Clock,
-        pulses: Arc<Pulses>,
-    ) -> Result<(Self, Offer), ServingError> {
+        pulses: Arc<ThreadProgress>,
+    ) -> Result<(Self, ServingHandles), ServingError> {
         let tls = setup::link_files(cluster).map(|files| LinkTls::load(&files));
         let tls = tls.transpose()?;
         let trouble = tls.as_ref().and_then(|tls| tls.trouble(&cluster.advertise));
         if let Some(trouble) = trouble {
             tracing::warn!(target: TARGET, "the links to this node will fail: {trouble}");
         }
-        let (charter, members) = enlist::enlist(&*log, cluster).await?;
+        let (charter, members) = discover::discover(&*log, cluster).await?;
         let node: NodeName = setup::member(cluster).node;
         let metrics: Arc<Metrics> = Arc::default();
 
         let shards: Arc<OnceLock<Arc<[ShardHandle]>>> = Arc::default();
         let of_clocks = shards.clone();
-        let clocks = Clocks::new(clock, move |is_off| {
+        let clocks = PeerClocks::new(clock, move |is_off| {
             for shard in of_clocks.get().into_iter().flat_map(|shards| shards.iter()) {
-                shard.event(shard::Event::ClockIsOff(is_off));
+                shard.event(shard::ShardEvent::ClockIsOff(is_off));
             }
         });
-        let endpoint = Endpoint::new(
+        let endpoint = LinkEndpoint::new(
             LinkSetup {
                 charter,
                 node: node.clone(),
@@ -161,7 +161,7 @@ impl Serving {
             },
             clocks,
         );
-        endpoint.missing().begin(&members, &node);
+        endpoint.missing_links().add_members(&members, &node);
         let listener = LinkListener::bind(endpoint.clone(), cluster.bind_addr, config.open).await?;
         let of_peers = shards.clone();
         let peers = Peers::new(charter.shards, move |shard, event| {
@@ -172,7 +172,7 @@ impl Serving {
         });
         let merged: Arc<OnceLock<_>> = Arc::default();
         let front = ToForwarder {
-            mail: mail.clone(),
+            messages: messages.clone(),
             peers: peers.clone(),
             store: merged.clone(),
         };
@@ -181,40 +181,41 @@ impl Serving {
             member: setup::member(cluster),
             members,
             lease: setup::lease_times(cluster),
-            missing_links: endpoint.missing().clone(),
+            missing_links: endpoint.missing_links().clone(),
             config: config.clone(),
             metrics: metrics.clone(),
             group_bytes: GROUP,
             retention: RETENTION / u64::from(charter.shards),
             sync_interval: SYNC,
         };
-        let started = Node::start(log, setup, clock, pulses.clone(), front).await?;
+        let started = ClusterNode::start(log, setup, clock, pulses.clone(), front).await?;
         let shards = shards.get_or_init(|| started.shards().clone()).clone();
-        let store = Arc::new(Merged::new(shards.iter().map(ShardHandle::store)));
+        let store = Arc::new(MergedStore::new(shards.iter().map(ShardHandle::store)));
         let store = merged.get_or_init(|| store).clone();
-        started.fetch_over(endpoint.clone());
-        let listener = listener.giving(started.giver());
-        let of_links = mail.clone();
-        let links = Links::new(endpoint, started.is_node(), move |news| {
+        started.set_endpoint(endpoint.clone());
+        let listener = listener.with_snapshots(started.snapshot_provider());
+        let of_links = messages.clone();
+        let links = OutgoingLinks::new(endpoint, started.is_node(), move |news| {
             // The forwarder is gone when the node ends.
-            let _ = of_links.send(Mail::News(News::Link(news)));
+            let _ = of_links.send(ForwarderMessage::News(ClusterEvent::Link(news)));
         });
-        let setup = forward::Setup::new(node.clone(), charter.shards, cluster.lease(), &config);
+        let setup =
+            forward::ForwarderSetup::new(node.clone(), charter.shards, cluster.lease(), &config);
         let forwarder = Forwarder::new(setup, metrics.clone(), clock.now());
         let (settle, settled) = oneshot::channel();
-        let forwarding = Forwarding {
+        let forwarding = ForwarderThread {
             node,
             forwarder,
             inbox,
-            outboxes: Outboxes::default(),
+            outboxes: ConnectionOutboxes::default(),
             links,
             nodes: Default::default(),
             shards,
-            terms: started.terms().clone(),
+            current_term: started.current_term().clone(),
             clock,
             pulses,
             runtime: Handle::current(),
-            waiting: Waiting::new(settle),
+            waiting: WaitingCallers::new(settle),
         };
         let (end, ended) = oneshot::channel();
         let thread = thread::Builder::new().name("forwarder".to_owned());
@@ -226,13 +227,13 @@ impl Serving {
         let serving = Self {
             node: started,
             patience: cluster.lease(),
-            mail,
+            messages,
             settled,
             forwarder: ended,
-            listener: Listening(tokio::spawn(listener.run(peers))),
+            listener: ListenerTask(tokio::spawn(listener.run(peers))),
         };
-        let offer = Offer { store, metrics };
-        Ok((serving, offer))
+        let handles = ServingHandles { store, metrics };
+        Ok((serving, handles))
     }
 
     /// Resolves when a thread of the node has ended, which is an error. Cancel safe.
@@ -244,7 +245,7 @@ impl Serving {
     }
 
     /// Waits until all requests of clients are answered, of which no more come, and hands over what
-    /// the node leads. [`Event::Drain`] must be sent before.
+    /// the node leads. [`ServerEvent::Drain`] must be sent before.
     ///
     /// # Errors
     ///
@@ -253,7 +254,7 @@ impl Serving {
         let Self {
             mut node,
             patience,
-            mail,
+            messages,
             settled,
             mut forwarder,
             listener,
@@ -268,10 +269,10 @@ impl Serving {
                 "some requests have no answer: their clients repeat them elsewhere",
             );
         }
-        // The forwarder still tells the leaders that nothing of theirs is written any more.
+        // The forwarder still reports to the leaders that nothing of theirs is written any more.
         let stopped = node.stop().await;
         drop(listener);
-        let _ = mail.send(Mail::Event(Event::Abandoned));
+        let _ = messages.send(ForwarderMessage::Event(ServerEvent::Abandoned));
         let _ = (&mut forwarder).await;
         Ok(stopped?)
     }
@@ -279,24 +280,24 @@ impl Serving {
 
 /// Ends the listener for links when it is dropped.
 #[derive(Debug)]
-struct Listening(JoinHandle<()>);
+struct ListenerTask(JoinHandle<()>);
 
-impl Drop for Listening {
+impl Drop for ListenerTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Offer {
+impl ServingHandles {
     /// Returns how gauges are read: those of each shard with what its leader has in memory, if that
     /// is on this node.
     pub(crate) fn gauges(&self) -> ReadGauges {
         let store = self.store.clone();
-        Arc::new(move |memory: &[InMemory], limits: &Limits| {
+        Arc::new(move |memory: &[MemoryGauges], limits: &GaugeLimits| {
             let stores = store.all();
             let of_each = limits.of_each(stores.len());
             let parts = stores.iter().zip(memory);
-            let parts = parts.map(|(store, memory)| metrics::read(store, memory, &of_each));
+            let parts = parts.map(|(store, memory)| metrics::read_gauges(store, memory, &of_each));
             let parts = parts.collect::<Result<Vec<_>, _>>()?;
             Ok(Gauges::join(parts, limits))
         })

@@ -26,12 +26,12 @@ use super::*;
 use crate::{
     Charter,
     log::{
-        Member, Request,
+        LogRequest, Member,
         fake_async::{FakeConnection, SharedLog},
     },
 };
 use hyper_delay_config::Config;
-use hyper_delay_fjall::replicas::NodeDirectory;
+use hyper_delay_fjall::node_directory::NodeDirectory;
 
 const SHARDS: u16 = 4;
 /// A slow machine can lose a lease. It costs a test time and nothing else.
@@ -41,7 +41,7 @@ const LONG_LEASE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = testkit::PATIENCE;
 
 /// A node that serves.
-struct Running {
+struct RunningServer {
     address: SocketAddr,
     log: Arc<FakeConnection>,
     stop: oneshot::Sender<()>,
@@ -54,7 +54,7 @@ struct Nodes {
     log: Arc<SharedLog>,
     disks: Vec<TempDir>,
     links: Vec<SocketAddr>,
-    running: BTreeMap<usize, Running>,
+    running: BTreeMap<usize, RunningServer>,
 }
 
 fn name(node: usize) -> String {
@@ -74,7 +74,7 @@ impl Nodes {
             shards: SHARDS,
         };
         let log = SharedLog::new(charter);
-        log.carry_out(&Request::Found(charter));
+        log.carry_out(&LogRequest::CreateCluster(charter));
         let mut nodes = Self {
             lease,
             log,
@@ -86,7 +86,7 @@ impl Nodes {
             let address = loopback();
             nodes.links.push(address);
             nodes.disks.push(tempfile::tempdir().unwrap());
-            nodes.log.carry_out(&Request::Join(Member {
+            nodes.log.carry_out(&LogRequest::Join(Member {
                 node: name(node).as_str().into(),
                 address: address.to_string().into(),
             }));
@@ -112,7 +112,7 @@ impl Nodes {
     }
 
     /// Starts a process of a node, with this address for links and this data directory.
-    async fn process(&self, node: usize, link: SocketAddr, data_dir: PathBuf) -> Running {
+    async fn process(&self, node: usize, link: SocketAddr, data_dir: PathBuf) -> RunningServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let cluster = Cluster {
@@ -136,7 +136,7 @@ impl Nodes {
         let (stop, stopping) = oneshot::channel();
         let server = tokio::spawn(async move {
             let (_fixed, configs) = watch::channel(config);
-            let front = Front::prepare(listener, configs, None, Arc::default()).await?;
+            let front = Frontend::prepare(listener, configs, None, Arc::default()).await?;
             let ended = serve_with(front, &cluster, log, async {
                 let _ = stopping.await;
             })
@@ -144,7 +144,7 @@ impl Nodes {
             // A client only sees that its connection ends.
             ended.inspect_err(|error| eprintln!("the node ends: {error}"))
         });
-        Running {
+        RunningServer {
             address,
             log: connection,
             stop,
@@ -157,7 +157,7 @@ impl Nodes {
     }
 
     async fn stop(&mut self, node: usize) {
-        let Running { stop, server, .. } = self.running.remove(&node).unwrap();
+        let RunningServer { stop, server, .. } = self.running.remove(&node).unwrap();
         stop.send(()).unwrap();
         let ended = tokio::time::timeout(PATIENCE, server).await;
         ended.expect("it ends").unwrap().unwrap();
@@ -165,7 +165,7 @@ impl Nodes {
 
     /// Ends a node as a crash would.
     async fn kill(&mut self, node: usize) {
-        let Running { server, .. } = self.running.remove(&node).unwrap();
+        let RunningServer { server, .. } = self.running.remove(&node).unwrap();
         server.abort();
         let _ = server.await;
     }

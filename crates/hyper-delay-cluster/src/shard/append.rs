@@ -8,46 +8,46 @@ use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Shard, lead::Leading};
+use super::{Shard, leadership::LeaderState};
 use crate::{
-    calls::CallId,
-    entry::{Change, Encoded},
-    log::{Appended, Request},
-    replica::Wanted,
+    call_id::CallId,
+    entry::{EncodedEntry, EntryChange},
+    log::{AppendOutcome, LogRequest},
+    replica::RequiredDiskSpace,
 };
 use hyper_delay_engine::{
     clock::Now,
     committer::Group,
     metrics::Metrics,
-    scheduler::{Committed, Input},
+    scheduler::{CommittedJob, SchedulerInput},
 };
 use hyper_delay_store::{Store, StoreError};
 
 /// An entry on its way to the journal.
 #[derive(Debug)]
-pub(super) struct Writing {
-    entry: Encoded,
+pub(super) struct PendingAppend {
+    entry: EncodedEntry,
     /// The same bytes, for requests.
     bytes: Arc<[u8]>,
-    change: Change,
-    /// What is reported once it is applied.
-    committed: Vec<Committed>,
+    change: EntryChange,
+    /// Reported to the scheduler when it is applied.
+    committed: Vec<CommittedJob>,
     /// The time of the ledger in Unix milliseconds.
     now: u64,
     /// When it began.
-    begun: Tick,
-    /// The request under way.
-    pub(super) asked: Option<CallId>,
-    /// When the request is repeated, if none is under way.
-    again: Tick,
+    started: Tick,
+    /// The request in flight.
+    pub(super) pending_call: Option<CallId>,
+    /// When the request is repeated, if none is in flight.
+    retry_at: Tick,
 }
 
-impl Writing {
+impl PendingAppend {
     /// An entry that is sent now.
     pub(super) fn new(
-        entry: Encoded,
-        change: Change,
-        committed: Vec<Committed>,
+        entry: EncodedEntry,
+        change: EntryChange,
+        committed: Vec<CommittedJob>,
         time: u64,
         now: Now,
     ) -> Self {
@@ -57,28 +57,28 @@ impl Writing {
             change,
             committed,
             now: time,
-            begun: now.monotonic,
-            asked: None,
-            again: now.monotonic,
+            started: now.monotonic,
+            pending_call: None,
+            retry_at: now.monotonic,
         }
     }
 }
 
-/// What the ledger has to write next.
+/// The next write of the ledger.
 #[expect(
     clippy::large_enum_variant,
     reason = "one is made for each entry, and moved once"
 )]
-enum Prepared {
+enum PreparedWrite {
     Nothing,
     /// The disk is full.
     NoRoom,
     /// Outcomes of jobs that change nothing.
-    Told(Vec<Committed>),
-    Change(Change, Vec<Committed>),
+    Outcomes(Vec<CommittedJob>),
+    Change(EntryChange, Vec<CommittedJob>),
 }
 
-impl<S: Store> Leading<S> {
+impl<S: Store> LeaderState<S> {
     /// Applies jobs to the ledger until their changes are enough for an entry.
     fn prepare(
         &mut self,
@@ -86,19 +86,19 @@ impl<S: Store> Leading<S> {
         most_bytes: usize,
         store: &S,
         metrics: &Metrics,
-    ) -> Result<Prepared, StoreError> {
+    ) -> Result<PreparedWrite, StoreError> {
         if self.jobs.is_empty() {
-            return Ok(Prepared::Nothing);
+            return Ok(PreparedWrite::Nothing);
         }
         let ledger = &mut self.stage.ledger;
-        if let Some(space) = ledger.space_to_forget(now) {
-            return Ok(Prepared::Change(Change::Clear(space), Vec::new()));
+        if let Some(space) = ledger.expired_space(now) {
+            return Ok(PreparedWrite::Change(EntryChange::Clear(space), Vec::new()));
         }
         ledger.forget_expired(now)?;
-        let room = store.room(ledger.tasks()?)?;
-        metrics.look(room);
+        let room = store.disk_space(ledger.tasks()?)?;
+        metrics.note_room(room);
         if room.is_exhausted() {
-            return Ok(Prepared::NoRoom);
+            return Ok(PreparedWrite::NoRoom);
         }
         let mut group = Group::default();
         self.stage.begin(room);
@@ -113,47 +113,53 @@ impl<S: Store> Leading<S> {
         if batch.is_empty() {
             self.batches += 1;
             self.stage.ledger.committed(self.batches);
-            return Ok(Prepared::Told(group.committed));
+            return Ok(PreparedWrite::Outcomes(group.committed));
         }
-        Ok(Prepared::Change(Change::Writes(batch), group.committed))
+        Ok(PreparedWrite::Change(
+            EntryChange::Writes(batch),
+            group.committed,
+        ))
     }
 }
 
 impl<S: Store> Shard<S> {
     /// Writes what the scheduler has asked for.
-    pub(super) fn write(&mut self, now: Now) {
+    pub(super) fn write_next(&mut self, now: Now) {
         while let Some(leading) = &mut self.leading {
-            if let Some(writing) = &leading.writing {
-                if writing.asked.is_none() && now.monotonic >= writing.again {
-                    self.send();
+            if let Some(writing) = &leading.pending_append {
+                if writing.pending_call.is_none() && now.monotonic >= writing.retry_at {
+                    self.send_append();
                 }
                 return;
             }
             let most_bytes = self.setup.group_bytes;
             let time = now.wall_millis().max(self.replica.applied().now);
             match leading.prepare(time, most_bytes, self.replica.store(), &self.setup.metrics) {
-                Ok(Prepared::Nothing) => return,
-                Ok(Prepared::NoRoom) => return self.lacks_room(Wanted::CHANGE, now),
-                Ok(Prepared::Told(committed)) => self.committed(committed, now),
-                Ok(Prepared::Change(mut change, committed)) => {
+                Ok(PreparedWrite::Nothing) => return,
+                Ok(PreparedWrite::NoRoom) => {
+                    return self.wait_for_disk_space(RequiredDiskSpace::CHANGE, now);
+                }
+                Ok(PreparedWrite::Outcomes(committed)) => self.committed(committed, now),
+                Ok(PreparedWrite::Change(mut change, committed)) => {
                     let nonce = self.calls.next().0;
                     let epoch = leading.fence.epoch;
                     let entry = self.replica.next(epoch, nonce, time, &mut change);
-                    leading.writing = Some(Writing::new(entry, change, committed, time, now));
+                    leading.pending_append =
+                        Some(PendingAppend::new(entry, change, committed, time, now));
                 }
                 Err(error) => return self.stop(error),
             }
         }
     }
 
-    fn send(&mut self) {
+    fn send_append(&mut self) {
         let seq = self.applied() + 1;
         let call = self.calls.next();
         if let Some(leading) = &mut self.leading
-            && let Some(writing) = &mut leading.writing
+            && let Some(writing) = &mut leading.pending_append
         {
-            writing.asked = Some(call);
-            let request = Request::Append {
+            writing.pending_call = Some(call);
+            let request = LogRequest::Append {
                 fence: leading.fence,
                 seq,
                 entry: writing.bytes.clone(),
@@ -162,24 +168,27 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    /// The log says what has become of the entry.
-    pub(super) fn appended(&mut self, call: CallId, appended: Appended, now: Now) {
+    /// Handles the result of an append.
+    pub(super) fn appended(&mut self, call: CallId, appended: AppendOutcome, now: Now) {
         let Some(leading) = &mut self.leading else {
             return;
         };
-        let Some(writing) = leading.writing.take_if(|it| it.asked == Some(call)) else {
+        let Some(writing) = leading
+            .pending_append
+            .take_if(|it| it.pending_call == Some(call))
+        else {
             return;
         };
-        if appended != Appended::Done {
+        if appended != AppendOutcome::Done {
             let fence = leading.fence;
             return self.resign(fence);
         }
-        let Writing {
+        let PendingAppend {
             entry,
             mut change,
             committed,
             now: time,
-            begun,
+            started: begun,
             ..
         } = writing;
         let metrics = &self.setup.metrics;
@@ -187,8 +196,8 @@ impl<S: Store> Shard<S> {
         metrics.commit_time.observe_time(taken);
         metrics.batch_size.observe(committed.len() as u64);
         let (is_batch, due) = match &mut change {
-            Change::Writes(batch) => (true, batch.take_due()),
-            Change::Clear(_) => (false, Vec::new()),
+            EntryChange::Writes(batch) => (true, batch.take_waiting_changes()),
+            EntryChange::Clear(_) => (false, Vec::new()),
         };
         if let Err(error) = self.replica.apply_own(time, &entry, change) {
             return self.stop(error);
@@ -206,20 +215,23 @@ impl<S: Store> Shard<S> {
 
     pub(super) fn append_unanswered(&mut self, call: CallId, again: Tick) {
         if let Some(leading) = &mut self.leading
-            && let Some(writing) = &mut leading.writing
-            && writing.asked.take_if(|asked| *asked == call).is_some()
+            && let Some(writing) = &mut leading.pending_append
+            && writing
+                .pending_call
+                .take_if(|pending| *pending == call)
+                .is_some()
         {
-            writing.again = again;
+            writing.retry_at = again;
         }
     }
 
     /// Returns when the request is repeated.
     pub(super) fn append_next(&self) -> Option<Tick> {
-        let writing = self.leading.as_ref()?.writing.as_ref()?;
-        writing.asked.is_none().then_some(writing.again)
+        let writing = self.leading.as_ref()?.pending_append.as_ref()?;
+        writing.pending_call.is_none().then_some(writing.retry_at)
     }
 
-    fn committed(&mut self, committed: Vec<Committed>, now: Now) {
-        self.input(Input::Committed(committed), now);
+    fn committed(&mut self, committed: Vec<CommittedJob>, now: Now) {
+        self.input(SchedulerInput::Committed(committed), now);
     }
 }

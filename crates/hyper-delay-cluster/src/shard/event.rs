@@ -1,31 +1,31 @@
-//! What a shard is told, and what it wants to be done.
+//! Events and effects of a shard.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{PeerId, fetch::Fetch};
+use super::{PeerId, snapshot_fetch::SnapshotFetch};
 use crate::{
     Charter, ShardId,
-    calls::CallId,
+    call_id::CallId,
     forward::wire::{ToLeader, ToServing},
-    log::{Answer, Fence, Leader, Member, NodeName, Request, Unanswered},
-    replica::{NotApplied, Persisting},
+    log::{Fence, Leader, LogAnswer, LogRequest, LogUnanswered, Member, NodeName},
+    replica::{ApplyError, ReplicaSync},
 };
 #[cfg(test)]
-use hyper_delay_engine::scheduler::{ConsumerId, Input, Message};
-use hyper_delay_engine::{metrics::Metrics, scheduler::Settings};
+use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage, SchedulerInput};
+use hyper_delay_engine::{metrics::Metrics, scheduler::SchedulerSettings};
 use hyper_delay_store::StoreError;
 
-/// What does not change while a node runs.
+/// The configuration of a shard, fixed while a node runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Setup {
+pub(crate) struct ShardSetup {
     pub(crate) charter: Charter,
     pub(crate) shard: ShardId,
     /// This node.
     pub(crate) member: Member,
-    pub(crate) settings: Settings,
-    /// What is counted.
+    pub(crate) settings: SchedulerSettings,
+    /// The metrics of the node.
     pub(crate) metrics: Arc<Metrics>,
-    /// How long the names of finished tasks are kept, in milliseconds.
+    /// The deduplication window of finished tasks, in milliseconds.
     pub(crate) dedupe_millis: u64,
     /// The lease of a node lasts this long.
     pub(crate) lease: Duration,
@@ -34,95 +34,95 @@ pub(crate) struct Setup {
     /// Beyond this many bytes of the journal, a minority of the nodes that is behind is left
     /// behind.
     pub(crate) retention: u64,
-    /// What is applied is synced this often.
+    /// The interval between syncs of applied entries.
     pub(crate) sync_interval: Duration,
 }
 
-impl Setup {
+impl ShardSetup {
     /// The pause before a request is repeated.
     pub(super) fn pause(&self) -> Duration {
         self.lease / 64
     }
 
-    /// How often the end of the journal is read, in case that the news of it are late.
+    /// The interval at which the end of the journal is read, in case that events of it are late.
     pub(super) fn poll(&self) -> Duration {
         self.lease / 4
     }
 }
 
-/// What has happened.
+/// An event for a shard.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum ShardEvent {
     /// The log has answered, or not.
-    Answered(CallId, Result<Answer, Unanswered>),
+    Answered(CallId, Result<LogAnswer, LogUnanswered>),
     /// These entries are in the journal.
     Entries(Vec<(u64, Arc<[u8]>)>),
-    /// Who leads the shard since a revision of the log, as it became known: it may be outdated.
+    /// The leader of the shard since a revision of the log. It may be outdated.
     Leader(Option<Leader>, u64),
-    /// What is applied up to this entry is on the disk of this node.
+    /// Everything applied up to this entry is on the disk of this node.
     Persisted(Result<u64, StoreError>),
     /// The store of this node is damaged, as a client has found.
     Damaged(StoreError),
-    /// A serving node says something to the leader.
-    Peer(PeerId, ToLeader),
+    /// A message of a serving node to the leader.
+    PeerMessage(PeerId, ToLeader),
     /// The link from a serving node is broken.
-    PeerIsGone(PeerId),
+    PeerDisconnected(PeerId),
     /// Something for the scheduler. Only the leader takes it, until it hands over.
     #[cfg(test)]
-    Input(Input),
+    Input(SchedulerInput),
     /// The configuration was reloaded.
-    Settings(Box<Settings>),
+    Settings(Box<SchedulerSettings>),
     /// The nodes that keep the shard, as they became known.
     Members(Arc<[NodeName]>),
     /// Whether the wall clock of this node is known to be wrong. With a wrong one it does not lead.
     ClockIsOff(bool),
-    /// This node is about to end. It finishes the entry under way, and leads the shard no longer.
+    /// This node is about to end. It finishes the entry in flight, and leads the shard no longer.
     HandOver,
     /// The snapshot of this attempt is not had, for this reason.
-    NotFetched(u64, String),
+    FetchFailed(u64, String),
 }
 
-/// What is to be done.
+/// The effects to carry out.
 #[derive(Debug)]
-pub(crate) struct Effects<S> {
+pub(crate) struct ShardEffects<S> {
     /// Requests to the log.
-    pub calls: Vec<(CallId, Request)>,
+    pub calls: Vec<(CallId, LogRequest)>,
     /// Messages to serving nodes, in this order for each.
-    pub told: Vec<(PeerId, ToServing)>,
+    pub to_peers: Vec<(PeerId, ToServing)>,
     /// Messages to consumers of no serving node, in this order for each.
     #[cfg(test)]
-    pub messages: Vec<(ConsumerId, Message)>,
+    pub messages: Vec<(ConsumerId, ConsumerMessage)>,
     /// The leadership of this node has changed.
-    pub changes: Vec<Leadership>,
+    pub changes: Vec<LeadershipChange>,
     /// Whether [`Shard::leader`](super::Shard::leader) has changed.
     pub leader_changed: bool,
     /// To be run on a thread that may block.
-    pub persist: Option<Persisting<S>>,
+    pub persist: Option<ReplicaSync<S>>,
     /// A snapshot to be fetched. What was spooled for an earlier one is not needed any more. The
     /// store that it becomes is given to [`Shard::replace`](super::Shard::replace).
-    pub fetch: Option<Fetch>,
+    pub fetch: Option<SnapshotFetch>,
     /// Entries to be kept on the disk, in this order, until a snapshot is there.
     pub spool: Vec<(u64, Arc<[u8]>)>,
     /// Why the last attempt to get a snapshot has failed. What was spooled is not needed any more.
-    pub unfetched: Option<String>,
+    pub fetch_failure: Option<String>,
 }
 
 /// A change of what this node leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leadership {
+pub(crate) enum LeadershipChange {
     /// It leads the shard from now on.
     Begins(Fence),
-    /// It does not any more. Requests that are under way are not answered: whether they were
+    /// It does not any more. Requests in flight are not answered: whether they were
     /// carried out is not known.
     Ends(Fence),
 }
 
 /// Why a shard does nothing any more on this node.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Stopped {
-    /// What is on the disk cannot be used with the journal, or the disk has failed.
+pub(crate) enum StopReason {
+    /// The contents of the disk cannot be used with the journal, or the disk has failed.
     #[error(transparent)]
-    NotApplied(#[from] NotApplied),
+    NotApplied(#[from] ApplyError),
     /// The store has failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -152,22 +152,22 @@ pub(crate) enum Stopped {
     },
 }
 
-impl<S> Effects<S> {
+impl<S> ShardEffects<S> {
     /// Returns whether no message is left to be sent.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn has_no_messages(&self) -> bool {
         #[cfg(test)]
         if !self.messages.is_empty() {
             return false;
         }
-        self.told.is_empty()
+        self.to_peers.is_empty()
     }
 }
 
-impl<S> Default for Effects<S> {
+impl<S> Default for ShardEffects<S> {
     fn default() -> Self {
         Self {
             calls: Vec::new(),
-            told: Vec::new(),
+            to_peers: Vec::new(),
             #[cfg(test)]
             messages: Vec::new(),
             changes: Vec::new(),
@@ -175,7 +175,7 @@ impl<S> Default for Effects<S> {
             persist: None,
             fetch: None,
             spool: Vec::new(),
-            unfetched: None,
+            fetch_failure: None,
         }
     }
 }

@@ -1,18 +1,18 @@
 //! A planned end of a leadership passes on what is in flight.
 //!
 //! The last entry of the leadership says which copies the serving nodes have. The next leader
-//! delivers none of these tasks until their node has told it what it still has, or their time is
+//! delivers none of these tasks until their node has reported what it still has, or their time is
 //! over. So a node that reaches the new leader late does no harm.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Shard, append::Writing};
-use crate::{entry::Change, first_seq, log::NodeName};
+use super::{Shard, append::PendingAppend};
+use crate::{entry::EntryChange, first_seq, log::NodeName};
 use hyper_delay_engine::{
     clock::Now,
-    scheduler::{GoneCopy, Input},
+    scheduler::{GoneCopy, SchedulerInput},
 };
 use hyper_delay_store::{
     Batch, Space, Store, StoreError,
@@ -24,20 +24,20 @@ use hyper_delay_store::{
 /// nodes tell, as after every end of a leadership.
 const MOST: usize = 16_384;
 
-/// What was in flight at the end of a leadership.
+/// The copies that were in flight at the end of a leadership.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct HandedOver {
+struct HandOverRecord {
     /// The place of its entry. It counts while that is the last one: later ones can have ended what
     /// was in flight.
     entry: u64,
-    nodes: Vec<(NodeName, Vec<Handed>)>,
+    nodes: Vec<(NodeName, Vec<HandOverCopy>)>,
 }
 
-impl Record<'_> for HandedOver {}
+impl Record<'_> for HandOverRecord {}
 
 /// A copy that was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Handed {
+struct HandOverCopy {
     /// The revision, less that of the copy before, or less the first number of the shard.
     seq: u64,
     attempt: u32,
@@ -46,20 +46,20 @@ struct Handed {
 }
 
 /// A copy, the node of its connection, and the time that is left to answer it.
-type InFlight = (NodeName, GoneCopy, Duration);
+type HandOverInFlight = (NodeName, GoneCopy, Duration);
 
-impl HandedOver {
-    fn new(entry: u64, first: u64, mut copies: Vec<InFlight>) -> Self {
+impl HandOverRecord {
+    fn new(entry: u64, first: u64, mut copies: Vec<HandOverInFlight>) -> Self {
         copies.sort_unstable_by_key(|(_, _, left)| std::cmp::Reverse(*left));
         copies.truncate(MOST);
         copies.sort_unstable_by(|(one, a, _), (other, b, _)| {
             (one, a.seq, a.attempt).cmp(&(other, b.seq, b.attempt))
         });
-        let mut nodes = BTreeMap::<NodeName, (u64, Vec<Handed>)>::new();
+        let mut nodes = BTreeMap::<NodeName, (u64, Vec<HandOverCopy>)>::new();
         for (node, GoneCopy { seq, attempt, .. }, left) in copies {
             let (before, handed) = nodes.entry(node).or_insert((first, Vec::new()));
             let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-            handed.push(Handed {
+            handed.push(HandOverCopy {
                 seq: seq.saturating_sub(*before),
                 attempt,
                 left: left.saturating_add(1),
@@ -73,7 +73,7 @@ impl HandedOver {
         }
     }
 
-    fn into_copies(self, first: u64) -> impl Iterator<Item = InFlight> {
+    fn into_copies(self, first: u64) -> impl Iterator<Item = HandOverInFlight> {
         self.nodes.into_iter().flat_map(move |(node, handed)| {
             let mut seq = first;
             handed.into_iter().map(move |copy| {
@@ -97,8 +97,9 @@ const fn of_earlier(seq: u64, attempt: u32) -> GoneCopy {
 impl<S: Store> Shard<S> {
     /// The leadership is about to end, and everything that was taken is in the journal: the last
     /// entry says what is in flight, if anything is.
-    pub(super) fn pass_on(&mut self, now: Now) {
-        let is_due = |leading: &super::Leading<S>| leading.is_settled() && !leading.has_passed_on;
+    pub(super) fn append_hand_over(&mut self, now: Now) {
+        let is_due =
+            |leading: &super::LeaderState<S>| leading.is_settled() && !leading.has_handed_over;
         if !self.leading.as_deref().is_some_and(is_due) {
             return;
         }
@@ -106,31 +107,31 @@ impl<S: Store> Shard<S> {
         let Some(leading) = &mut self.leading else {
             return;
         };
-        leading.has_passed_on = true;
+        leading.has_handed_over = true;
         if copies.is_empty() {
             return;
         }
         let entry = self.replica.applied().seq + 1;
         let first = first_seq(self.setup.shard);
-        let handed_over = HandedOver::new(entry, first, copies);
+        let handed_over = HandOverRecord::new(entry, first, copies);
         let mut batch = Batch::new();
         batch.put(Space::Meta, key::HANDED_OVER, record::encode(&handed_over));
-        let mut change = Change::Writes(batch);
+        let mut change = EntryChange::Writes(batch);
         let time = now.wall_millis().max(self.replica.applied().now);
         let nonce = self.calls.next().0;
         let entry = self
             .replica
             .next(leading.fence.epoch, nonce, time, &mut change);
-        leading.writing = Some(Writing::new(entry, change, Vec::new(), time, now));
-        self.write(now);
+        leading.pending_append = Some(PendingAppend::new(entry, change, Vec::new(), time, now));
+        self.write_next(now);
     }
 
     /// Returns what the serving nodes have in flight, as far as this leader knows.
-    fn in_flight(&self) -> Vec<InFlight> {
+    fn in_flight(&self) -> Vec<HandOverInFlight> {
         let Some(leading) = &self.leading else {
             return Vec::new();
         };
-        let audience = &self.audience;
+        let audience = &self.serving_nodes;
         let known = leading
             .scheduler
             .in_flight()
@@ -138,11 +139,11 @@ impl<S: Store> Shard<S> {
                 let node = audience.node_of(consumer)?.clone();
                 Some((node, of_earlier(copy.seq, copy.attempt), copy.left))
             });
-        let away = audience.away.iter().filter_map(|(node, copy)| {
-            let left = leading.scheduler.waited_for(copy.seq)?;
+        let unaccounted = audience.unaccounted.iter().filter_map(|(node, copy)| {
+            let left = leading.scheduler.unreported_for(copy.seq)?;
             Some((node.clone(), copy, left))
         });
-        known.chain(away).collect()
+        known.chain(unaccounted).collect()
     }
 
     /// Withholds what the leadership before has passed on.
@@ -151,25 +152,25 @@ impl<S: Store> Shard<S> {
         let Some(row) = row else {
             return Ok(());
         };
-        let handed_over: HandedOver = record::decode(&row)?;
+        let handed_over: HandOverRecord = record::decode(&row)?;
         if handed_over.entry != self.applied() {
             return Ok(());
         }
         let first = first_seq(self.setup.shard);
         let mut withheld = Vec::new();
         for (node, copy, left) in handed_over.into_copies(first) {
-            self.audience.away.add(&node, copy, None);
+            self.serving_nodes.unaccounted.add(&node, copy, None);
             withheld.push((copy.seq, left));
         }
-        self.input(Input::Withheld(withheld), now);
+        self.input(SchedulerInput::Withheld(withheld), now);
         Ok(())
     }
 }
 
 /// Returns how many copies an entry passes on.
 #[cfg(test)]
-pub(crate) fn passed_on(entry: &[u8]) -> usize {
-    let Ok((_, Change::Writes(batch))) = crate::entry::decode(entry) else {
+pub(crate) fn handed_over_copies(entry: &[u8]) -> usize {
+    let Ok((_, EntryChange::Writes(batch))) = crate::entry::decode(entry) else {
         return 0;
     };
     let mut rows = batch.into_writes();
@@ -177,7 +178,7 @@ pub(crate) fn passed_on(entry: &[u8]) -> usize {
     let Some((_, _, Some(row))) = row else {
         return 0;
     };
-    let handed_over: HandedOver = record::decode(&row).expect("it was encoded");
+    let handed_over: HandOverRecord = record::decode(&row).expect("it was encoded");
     handed_over.into_copies(0).count()
 }
 
@@ -185,7 +186,7 @@ pub(crate) fn passed_on(entry: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn copy(node: &str, seq: u64, attempt: u32, left: u64) -> InFlight {
+    fn copy(node: &str, seq: u64, attempt: u32, left: u64) -> HandOverInFlight {
         let left = Duration::from_millis(left);
         (node.into(), of_earlier(seq, attempt), left)
     }
@@ -199,9 +200,9 @@ mod tests {
             copy("a", first + 3, 2, 0),
             copy("a", first + 3, 2, 7),
         ];
-        let handed_over = HandedOver::new(12, first, copies);
+        let handed_over = HandOverRecord::new(12, first, copies);
         let row = record::encode(&handed_over);
-        let read: HandedOver = record::decode(&row).unwrap();
+        let read: HandOverRecord = record::decode(&row).unwrap();
         assert_eq!(read.entry, 12);
         let mut read: Vec<_> = read.into_copies(first).collect();
         read.sort();
@@ -219,7 +220,7 @@ mod tests {
     fn the_copies_with_the_most_time_left_are_passed_on_in_few_bytes() {
         let many = u64::try_from(MOST).unwrap() + 1_000;
         let copies = (0..many).map(|seq| copy("a", 20 + seq * 50, 1, seq));
-        let handed_over = HandedOver::new(1, 0, copies.collect());
+        let handed_over = HandOverRecord::new(1, 0, copies.collect());
         let row = record::encode(&handed_over);
         assert!(row.len() < MOST * 5, "{} bytes", row.len());
         let least = handed_over.into_copies(0).map(|(_, _, left)| left).min();

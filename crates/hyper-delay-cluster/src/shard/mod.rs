@@ -1,78 +1,78 @@
 //! A shard on one node: a state machine without threads, network and clock.
 //!
-//! It is told what has happened ([`Event`]) and what time it is, and returns what is to be done
-//! ([`Effects`]). It follows the journal of the shard, leads the shard when nobody else does, and
-//! then runs the scheduler of its tasks.
+//! It takes events ([`ShardEvent`]) and the time, and returns the effects to carry out
+//! ([`ShardEffects`]). It follows the journal of the shard, leads the shard if no other node does,
+//! and then runs the scheduler of its tasks.
 
 mod append;
-mod asked;
-mod audience;
-mod away;
-mod elect;
+mod disk_progress;
+mod disk_space;
+mod election;
 mod event;
-mod fetch;
-mod follow;
-mod hand_over;
-mod keep;
-mod lead;
-mod peer;
 #[cfg(test)]
-mod planted;
-mod room;
-mod session;
+mod fault_injection;
+mod forwarded_request;
+mod hand_over;
+mod journal_reader;
+mod leadership;
+mod peer;
+mod serving_nodes;
+mod sessions;
+mod snapshot_fetch;
 mod stopped;
 mod trim;
+mod unaccounted_copies;
 
 use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
 use super::{
-    calls::{CallId, Calls},
+    call_id::{CallId, CallIds},
     lease::Term,
-    log::{Answer, Fence, Leader, NodeName, Request, Unanswered},
-    replica::{NotApplied, Persisting, Replica},
+    log::{Fence, Leader, LogAnswer, LogRequest, LogUnanswered, NodeName},
+    replica::{ApplyError, Replica, ReplicaSync},
 };
-use audience::Audience;
-pub(crate) use audience::PeerId;
-use elect::Election;
-pub(crate) use event::{Effects, Event, Leadership, Setup, Stopped};
-pub(crate) use fetch::Fetch;
-use fetch::Fetching;
-use follow::Reading;
+use disk_progress::DiskProgress;
+use disk_space::DiskSpaceWait;
+use election::Election;
+pub(crate) use event::{LeadershipChange, ShardEffects, ShardEvent, ShardSetup, StopReason};
 #[cfg(test)]
-pub(crate) use hand_over::passed_on;
+pub(crate) use fault_injection::SavedLedger;
+#[cfg(test)]
+pub(crate) use hand_over::handed_over_copies;
 use hyper_delay_engine::{
     clock::{Now, nanos},
-    metrics::{InMemory, ShardGauges},
-    scheduler::{Input, Next, Settings},
+    metrics::{MemoryGauges, ShardGauges},
+    scheduler::{NextCall, SchedulerInput, SchedulerSettings},
 };
 use hyper_delay_store::Store;
-use keep::Keeping;
-use lead::Leading;
-#[cfg(test)]
-pub(crate) use planted::Kept;
-use room::Lack;
-use trim::Trimming;
+use journal_reader::JournalReader;
+use leadership::LeaderState;
+pub(crate) use serving_nodes::PeerId;
+use serving_nodes::ServingNodes;
+pub(crate) use snapshot_fetch::SnapshotFetch;
+use snapshot_fetch::SnapshotFetchState;
+use trim::JournalTrimming;
 
 /// A shard on this node. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Shard<S: Store> {
-    setup: Setup,
+    setup: ShardSetup,
     replica: Replica<S>,
-    calls: Calls,
+    calls: CallIds,
     members: Arc<[NodeName]>,
-    keeping: Keeping,
-    reading: Reading,
+    disk_progress: DiskProgress,
+    journal: JournalReader,
     election: Election,
-    leading: Option<Box<Leading<S>>>,
-    audience: Audience,
-    trimming: Trimming,
-    stopped: Option<Stopped>,
+    leading: Option<Box<LeaderState<S>>>,
+    serving_nodes: ServingNodes,
+    trimming: JournalTrimming,
+    stopped: Option<StopReason>,
     /// It waits for room on the disk.
-    lack: Option<Lack>,
-    fetching: Fetching,
-    effects: Effects<S>,
+    disk_space_wait: Option<DiskSpaceWait>,
+    snapshot_fetch: SnapshotFetchState,
+    effects: ShardEffects<S>,
 }
 
 impl<S: Store> Shard<S> {
@@ -83,112 +83,114 @@ impl<S: Store> Shard<S> {
     /// If the store cannot be read, or belongs to another cluster or shard.
     pub(crate) fn open(
         store: Arc<S>,
-        setup: Setup,
+        setup: ShardSetup,
         members: Arc<[NodeName]>,
         now: Now,
-    ) -> Result<Self, NotApplied> {
+    ) -> Result<Self, ApplyError> {
         let replica = Replica::open(store, setup.charter, setup.shard)?;
         Ok(Self {
-            keeping: Keeping::new(replica.applied().seq, now),
-            reading: Reading::new(now),
+            disk_progress: DiskProgress::new(replica.applied().seq, now),
+            journal: JournalReader::new(now),
             election: Election::default(),
             leading: None,
-            audience: Audience::default(),
-            trimming: Trimming::default(),
+            serving_nodes: ServingNodes::default(),
+            trimming: JournalTrimming::default(),
             stopped: None,
-            lack: None,
-            fetching: Fetching::default(),
-            calls: Calls::default(),
+            disk_space_wait: None,
+            snapshot_fetch: SnapshotFetchState::default(),
+            calls: CallIds::default(),
             members,
             replica,
             setup,
-            effects: Effects::default(),
+            effects: ShardEffects::default(),
         })
     }
 
-    /// Something has happened. [`tick`](Self::tick) is to be called after the last of the events
+    /// Handles an event. [`tick`](Self::tick) must be called after the last of the events
     /// that are known now, so that their writes share an entry.
-    pub(crate) fn handle(&mut self, event: Event, now: Now, term: Option<Term>) {
+    pub(crate) fn handle(&mut self, event: ShardEvent, now: Now, term: Option<Term>) {
         self.check_term(now, term);
         if self.stopped.is_some() {
             return self.handle_stopped(event, now);
         }
         match event {
-            Event::Answered(call, answer) => {
+            ShardEvent::Answered(call, answer) => {
                 self.answered(call, answer, now);
                 self.check_successor();
             }
-            Event::Entries(entries) => self.arrived(&entries, now),
-            Event::Leader(leader, revision) => {
-                self.election.hears(leader, revision, now);
+            ShardEvent::Entries(entries) => self.apply_entries(&entries, now),
+            ShardEvent::Leader(leader, revision) => {
+                self.election.leader_announced(leader, revision, now);
                 self.check_successor();
             }
-            Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
-            Event::Damaged(error) => self.stop(error),
-            Event::Persisted(Err(error)) => {
-                self.keeping.ended_persisting();
+            ShardEvent::Persisted(Ok(seq)) => self.disk_progress.persisted(seq),
+            ShardEvent::Damaged(error) => self.stop(error),
+            ShardEvent::Persisted(Err(error)) => {
+                self.disk_progress.sync_ended();
                 self.stop(error);
             }
-            Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
-            Event::PeerIsGone(peer) => self.peer_is_gone(peer, now),
+            ShardEvent::PeerMessage(peer, message) => {
+                self.handle_peer_message(peer, message, now, term);
+            }
+            ShardEvent::PeerDisconnected(peer) => self.peer_disconnected(peer, now),
             #[cfg(test)]
-            Event::Input(input) => self.asked(input, now),
-            Event::Settings(settings) => self.configure(*settings, now),
-            Event::Members(members) => self.members_are(members),
-            Event::ClockIsOff(is_off) => self.clock_is_off(is_off),
-            Event::HandOver => self.hand_over(now),
-            Event::NotFetched(attempt, why) => self.not_fetched(attempt, &why, now),
+            ShardEvent::Input(input) => self.accept_input(input, now),
+            ShardEvent::Settings(settings) => self.configure(*settings, now),
+            ShardEvent::Members(members) => self.set_members(members),
+            ShardEvent::ClockIsOff(is_off) => self.set_clock_off(is_off),
+            ShardEvent::HandOver => self.hand_over(now),
+            ShardEvent::FetchFailed(attempt, why) => self.handle_fetch_failure(attempt, &why, now),
         }
     }
 
     /// Does what follows from the events since the last call, and from the time. Returns when the
     /// next call must come at the latest.
-    pub(crate) fn tick(&mut self, now: Now, term: Option<Term>) -> Next {
+    pub(crate) fn tick(&mut self, now: Now, term: Option<Term>) -> NextCall {
         self.check_term(now, term);
         if self.stopped.is_some() {
             return self.tick_stopped(now, term);
         }
-        self.hold_or_begin(now);
+        self.end_hold_if_ready(now);
         let scheduler = self.tick_scheduler(now);
         self.advance(now, term);
-        if matches!(scheduler, Next::Now) || self.has_ended() {
-            return Next::Now;
+        if matches!(scheduler, NextCall::Now) || self.has_ended() {
+            return NextCall::Now;
         }
         let scheduler = match scheduler {
-            Next::At(at) => Some(at),
-            Next::Now | Next::Never => None,
+            NextCall::At(at) => Some(at),
+            NextCall::Now | NextCall::Never => None,
         };
         let term = term.filter(|term| term.holds(now)).map(|term| term.until);
         let times = [
             scheduler,
             term,
-            self.keeping.next(),
-            self.reading.next(),
-            self.room_next(),
+            self.disk_progress.next(),
+            self.journal.next(),
+            self.disk_space_next(),
             self.election.next(),
             self.append_next(),
-            self.audience.next(),
+            self.serving_nodes.next(),
             self.trimming.next(),
         ];
         times
             .into_iter()
             .flatten()
             .min()
-            .map_or(Next::Never, Next::At)
+            .map_or(NextCall::Never, NextCall::At)
     }
 
-    /// Returns what is to be done, since the last call.
-    pub(crate) fn take_effects(&mut self) -> Effects<S> {
+    /// Returns the effects since the last call.
+    pub(crate) fn take_effects(&mut self) -> ShardEffects<S> {
         let leader_changed = self.election.take_change();
-        Effects {
+        ShardEffects {
             leader_changed,
             ..std::mem::take(&mut self.effects)
         }
     }
 
-    /// Returns what makes all that is applied now durable on this node's disk. `None`: it is.
-    pub(crate) fn persisting(&self) -> Option<Persisting<S>> {
-        (self.applied() > self.keeping.synced()).then(|| self.replica.persisting())
+    /// Returns the sync that makes everything applied so far durable. `None`: it is.
+    pub(crate) fn prepare_sync(&self) -> Option<ReplicaSync<S>> {
+        (self.applied() > self.disk_progress.synced()).then(|| self.replica.prepare_sync())
     }
 
     /// Returns the leadership of this node, if it leads the shard.
@@ -196,7 +198,7 @@ impl<S: Store> Shard<S> {
         self.leading.as_ref().map(|leading| leading.fence)
     }
 
-    /// Returns who leads the shard, as far as this node knows.
+    /// Returns the leader of the shard, as far as this node knows.
     pub(crate) const fn leader(&self) -> Option<&Leader> {
         self.election.leader()
     }
@@ -209,12 +211,12 @@ impl<S: Store> Shard<S> {
     /// Returns whether the log knows what this node has on its disk.
     #[cfg(test)]
     pub(crate) const fn is_known(&self) -> bool {
-        self.keeping.is_known()
+        self.disk_progress.is_known()
     }
 
     /// Returns whether this node neither leads the shard nor is about to.
-    pub(crate) const fn is_out(&self) -> bool {
-        self.leading.is_none() && self.election.is_out()
+    pub(crate) const fn has_no_leadership(&self) -> bool {
+        self.leading.is_none() && self.election.has_no_leadership()
     }
 
     /// Returns the last entry that is applied.
@@ -223,71 +225,75 @@ impl<S: Store> Shard<S> {
     }
 
     /// Returns what the scheduler has in memory, if this node leads the shard.
-    pub(crate) fn in_memory(&self, now: Now) -> InMemory {
+    pub(crate) fn in_memory(&self, now: Now) -> MemoryGauges {
         let memory = match &self.leading {
             Some(leading) => leading.scheduler.in_memory(now),
-            None => InMemory::nothing(now.wall_millis()),
+            None => MemoryGauges::of_follower(now.wall_millis()),
         };
-        InMemory {
+        MemoryGauges {
             shard: Some(ShardGauges {
                 is_led: self.is_leading(),
                 has_stopped: self.stopped.is_some(),
                 applied: self.applied(),
-                synced: self.keeping.synced(),
+                synced: self.disk_progress.synced(),
             }),
             ..memory
         }
     }
 
     /// Returns why the shard has stopped.
-    pub(crate) const fn stopped(&self) -> Option<&Stopped> {
+    pub(crate) const fn stopped(&self) -> Option<&StopReason> {
         self.stopped.as_ref()
     }
 
     /// Does what can be done now.
     fn advance(&mut self, now: Now, term: Option<Term>) {
-        self.look_for_room(now);
-        self.keep(now, term);
+        self.check_disk_space(now);
+        self.sync_and_report(now, term);
         self.read(now);
         self.elect(now, term);
-        self.write(now);
-        self.pass_on(now);
+        self.write_next(now);
+        self.append_hand_over(now);
         // The last messages of the leadership go out before it ends.
-        if self.has_ended() && self.effects.is_told() {
+        if self.has_ended() && self.effects.has_no_messages() {
             self.withdraw();
         }
         self.trim(now);
     }
 
-    fn answered(&mut self, call: CallId, answer: Result<Answer, Unanswered>, now: Now) {
+    fn answered(&mut self, call: CallId, answer: Result<LogAnswer, LogUnanswered>, now: Now) {
         match answer {
-            Ok(Answer::Tail(tail)) => self.tail_is(call, tail, now),
-            Ok(Answer::Leads(led)) => {
+            Ok(LogAnswer::Tail(tail)) => self.handle_tail(call, tail, now),
+            Ok(LogAnswer::Leader(led)) => {
                 let again = now.after(self.setup.pause());
                 self.election.answered(call, led, again, now);
             }
-            Ok(Answer::Appended(appended)) => self.appended(call, appended, now),
-            Ok(Answer::Reported(noted)) => self.keeping.reported(call, noted),
-            Ok(Answer::Reports(reports)) => {
+            Ok(LogAnswer::Appended(appended)) => self.appended(call, appended, now),
+            Ok(LogAnswer::Reported(noted)) => self.disk_progress.reported(call, noted),
+            Ok(LogAnswer::Reports(reports)) => {
                 let own = reports
                     .iter()
                     .find(|(node, _)| *node == self.setup.member.node);
-                self.keeping.log_has(own.map(|(_, seq)| *seq));
-                self.trimming.reports_are(call, reports);
+                self.disk_progress
+                    .set_report_in_log(own.map(|(_, seq)| *seq));
+                self.trimming.set_reports(call, reports);
             }
-            Ok(Answer::First(seq, entry)) => self.trimming.first_is(call, seq, &entry),
-            Ok(Answer::Done) => {
+            Ok(LogAnswer::First(seq, entry)) => self.trimming.set_first(call, seq, &entry),
+            Ok(LogAnswer::Done) => {
                 self.trimming.trimmed(call);
                 self.election.done(call);
             }
             Ok(
-                Answer::Alive(_) | Answer::Announced(_) | Answer::Charter(_) | Answer::Members(_),
+                LogAnswer::Alive(_)
+                | LogAnswer::Announced(_)
+                | LogAnswer::Charter(_)
+                | LogAnswer::Members(_),
             ) => {}
-            Ok(Answer::Founded(_)) => {}
+            Ok(LogAnswer::ClusterCreated(_)) => {}
             Err(_) => {
                 let again = now.after(self.setup.pause());
-                self.keeping.unanswered(call, again);
-                self.reading.unanswered(call, again);
+                self.disk_progress.unanswered(call, again);
+                self.journal.unanswered(call, again);
                 self.election.unanswered(call, again);
                 self.append_unanswered(call, again);
                 self.trimming.unanswered(call, again);
@@ -316,19 +322,19 @@ impl<S: Store> Shard<S> {
             && leader.epoch > fence.epoch
         {
             self.resign(fence);
-            self.election.successor_is(leader);
+            self.election.set_successor(leader);
         }
     }
 
-    /// Leads the shard no longer, and says so to the log.
+    /// Ends the leadership, and resigns it in the log.
     fn resign(&mut self, fence: Fence) {
         if self.leading.take().is_some() {
-            self.audience_ends(fence);
-            self.effects.changes.push(Leadership::Ends(fence));
+            self.end_sessions(fence);
+            self.effects.changes.push(LeadershipChange::Ends(fence));
         }
-        self.trimming = Trimming::default();
+        self.trimming = JournalTrimming::default();
         self.election.resigned(fence);
-        self.reading.at_once();
+        self.journal.read_now();
     }
 
     /// Ends the leadership and the election.
@@ -342,7 +348,7 @@ impl<S: Store> Shard<S> {
     /// Takes and delivers nothing more. The leadership ends when the journal contains what was taken
     /// and what is in flight.
     fn hand_over(&mut self, now: Now) {
-        self.election.never_again();
+        self.election.retire();
         match &self.leading {
             Some(_) => self.end_leading(now),
             None => self.withdraw(),
@@ -356,26 +362,26 @@ impl<S: Store> Shard<S> {
     }
 
     /// A node that is removed from the cluster leads no longer.
-    fn members_are(&mut self, members: Arc<[NodeName]>) {
+    fn set_members(&mut self, members: Arc<[NodeName]>) {
         self.members = members;
         if self.rank().is_none() {
             self.withdraw();
         }
     }
 
-    fn configure(&mut self, settings: Settings, now: Now) {
+    fn configure(&mut self, settings: SchedulerSettings, now: Now) {
         self.setup.settings = settings.clone();
-        self.input(Input::Settings(Box::new(settings)), now);
+        self.input(SchedulerInput::Settings(Box::new(settings)), now);
     }
 
-    fn clock_is_off(&mut self, is_off: bool) {
+    fn set_clock_off(&mut self, is_off: bool) {
         if is_off {
             self.withdraw();
         }
-        self.election.clock_is_off(is_off);
+        self.election.set_clock_off(is_off);
     }
 
-    fn call(&mut self, request: Request) -> CallId {
+    fn call(&mut self, request: LogRequest) -> CallId {
         let call = self.calls.next();
         self.effects.calls.push((call, request));
         call

@@ -1,82 +1,94 @@
 //! A shard that has stopped on this node.
 
-use super::{Event, Shard, Stopped};
-use crate::{forward::wire::ToLeader, log::Answer};
+use super::{Shard, ShardEvent, StopReason};
+use crate::{forward::wire::ToLeader, log::LogAnswer};
 use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{Store, StoreError};
 
 impl<S: Store> Shard<S> {
     /// Ends the leadership. Nothing is applied any more, unless a snapshot of another node comes.
-    pub(super) fn stop(&mut self, why: impl Into<Stopped>) {
+    pub(super) fn stop(&mut self, why: impl Into<StopReason>) {
         let why = why.into();
         self.withdraw();
         if self.stopped.is_some() {
             return;
         }
         if why.waits_for_snapshot() {
-            self.waits(&why);
-        } else if why.is_of_background() {
+            self.wait_for_snapshot(&why);
+        } else if why.is_background_write() {
             // Until it is known why.
-            self.election.has_store(false);
+            self.election.set_has_store(false);
         } else {
-            self.election.never_again();
+            self.election.retire();
         }
         self.stopped = Some(why);
     }
 
     /// The files of a store were read in which a write in the background has failed. If they are
-    /// damaged, the shard goes on with a snapshot of another node.
-    pub(crate) fn examined(&mut self, damage: Option<StoreError>) {
-        let was_asked = self.stopped.as_ref().is_some_and(Stopped::is_of_background);
+    /// damaged, the shard waits for a snapshot of another node.
+    pub(crate) fn handle_examination(&mut self, damage: Option<StoreError>) {
+        let was_asked = self
+            .stopped
+            .as_ref()
+            .is_some_and(StopReason::is_background_write);
         match damage.filter(|_| was_asked) {
             Some(damage) => {
-                let why = Stopped::Store(damage);
-                self.waits(&why);
+                let why = StopReason::Store(damage);
+                self.wait_for_snapshot(&why);
                 self.stopped = Some(why);
             }
-            None if was_asked => self.election.never_again(),
+            None if was_asked => self.election.retire(),
             None => {}
         }
     }
 
     /// A shard that has stopped only lets another node lead, and may wait for a snapshot.
-    pub(super) fn handle_stopped(&mut self, event: Event, now: Now) {
+    pub(super) fn handle_stopped(&mut self, event: ShardEvent, now: Now) {
         match event {
-            Event::Answered(call, Ok(answer)) => match answer {
-                Answer::Leads(led) => {
+            ShardEvent::Answered(call, Ok(answer)) => match answer {
+                LogAnswer::Leader(led) => {
                     let again = now.after(self.setup.pause());
                     self.election.answered(call, led, again, now);
                 }
-                Answer::Reported(noted) => self.keeping.reported(call, noted),
-                Answer::Reports(reports) => self.givers_are(call, &reports, now),
-                Answer::Tail(tail) if self.reading.is_asked(call) => self.tail_is(call, tail, now),
-                Answer::Tail(tail) => self.spools_tail(call, tail, now),
+                LogAnswer::Reported(noted) => self.disk_progress.reported(call, noted),
+                LogAnswer::Reports(reports) => self.choose_provider(call, &reports, now),
+                LogAnswer::Tail(tail) if self.journal.is_reading(call) => {
+                    self.handle_tail(call, tail, now);
+                }
+                LogAnswer::Tail(tail) => self.spool_tail(call, tail, now),
                 _ => self.election.done(call),
             },
-            Event::Answered(call, Err(_)) => {
+            ShardEvent::Answered(call, Err(_)) => {
                 let again = now.after(self.setup.pause());
-                self.keeping.unanswered(call, again);
-                self.reading.unanswered(call, again);
+                self.disk_progress.unanswered(call, again);
+                self.journal.unanswered(call, again);
                 self.election.unanswered(call, again);
-                self.fetching.unanswered(call, again);
+                self.snapshot_fetch.unanswered(call, again);
             }
-            Event::Entries(entries) => {
-                self.reading.hears(&entries);
-                self.spools(&entries);
+            ShardEvent::Entries(entries) => {
+                self.journal.note_entries(&entries);
+                self.spool_entries(&entries);
             }
-            Event::NotFetched(attempt, why) => self.not_fetched(attempt, &why, now),
-            Event::Persisted(_) => self.keeping.ended_persisting(),
-            Event::Leader(leader, revision) => self.election.hears(leader, revision, now),
-            Event::Members(members) => self.members = members,
-            Event::ClockIsOff(is_off) => self.election.clock_is_off(is_off),
-            Event::HandOver => self.election.never_again(),
-            Event::Settings(settings) => self.configure(*settings, now),
-            Event::Peer(peer, message @ (ToLeader::Begin { .. } | ToLeader::Released { .. })) => {
-                self.peer_says(peer, message, now, None);
+            ShardEvent::FetchFailed(attempt, why) => self.handle_fetch_failure(attempt, &why, now),
+            ShardEvent::Persisted(_) => self.disk_progress.sync_ended(),
+            ShardEvent::Leader(leader, revision) => {
+                self.election.leader_announced(leader, revision, now);
             }
-            Event::Peer(..) | Event::PeerIsGone(_) | Event::Damaged(_) => {}
+            ShardEvent::Members(members) => self.members = members,
+            ShardEvent::ClockIsOff(is_off) => self.election.set_clock_off(is_off),
+            ShardEvent::HandOver => self.election.retire(),
+            ShardEvent::Settings(settings) => self.configure(*settings, now),
+            ShardEvent::PeerMessage(
+                peer,
+                message @ (ToLeader::Begin { .. } | ToLeader::Released { .. }),
+            ) => {
+                self.handle_peer_message(peer, message, now, None);
+            }
+            ShardEvent::PeerMessage(..)
+            | ShardEvent::PeerDisconnected(_)
+            | ShardEvent::Damaged(_) => {}
             #[cfg(test)]
-            Event::Input(_) => {}
+            ShardEvent::Input(_) => {}
         }
     }
 }

@@ -1,8 +1,8 @@
 mod blind;
+mod disk_space;
 mod follower;
 mod idle;
 mod reports;
-mod room;
 mod sessions;
 mod snapshot;
 
@@ -13,13 +13,13 @@ use race_wheel::Tick;
 use super::*;
 use crate::{
     Charter, ShardId,
-    forward::wire::{Asked, ToLeader, ToServing, Told},
+    forward::wire::{ForwardedRequest, ToConnection, ToLeader, ToServing},
     lease::{Lease, LeaseTimes},
     log::{LeaseId, Member, fake::FakeLog},
     replica::genesis,
 };
 use hyper_delay_config::Config;
-use hyper_delay_engine::{ledger::Subject, scheduler::ConsumerId};
+use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
 use hyper_delay_protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule};
 use hyper_delay_store::{StoreError, fake::Fake};
 
@@ -39,14 +39,14 @@ struct World {
     term: Option<Term>,
     now: Now,
     told: Vec<ToServing>,
-    asked: Vec<Request>,
+    asked: Vec<LogRequest>,
 }
 
 impl World {
     fn new() -> Self {
         let mut log = FakeLog::default();
         log.create(SHARD, genesis(CHARTER, SHARD).bytes);
-        log.carry_out(&Request::Join(Member {
+        log.carry_out(&LogRequest::Join(Member {
             node: "a".into(),
             address: "a:1".into(),
         }));
@@ -58,7 +58,7 @@ impl World {
             node: "a".into(),
             address: "a:1".into(),
         };
-        let mut calls = Calls::default();
+        let mut calls = CallIds::default();
         let mut lease = Lease::new(LeaseTimes::of(LEASE), member.clone(), LeaseId(5), now);
         for _ in 0..2 {
             let (call, request) = lease.request(|| calls.next(), || [].into(), now).unwrap();
@@ -69,7 +69,7 @@ impl World {
             credit: 0,
             ..Config::default()
         };
-        let setup = Setup {
+        let setup = ShardSetup {
             charter: CHARTER,
             shard: SHARD,
             member: member.clone(),
@@ -95,7 +95,7 @@ impl World {
         world
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: ShardEvent) {
         self.shard.handle(event, self.now, self.term);
     }
 
@@ -105,20 +105,20 @@ impl World {
             self.shard.tick(self.now, self.term);
             let effects = self.shard.take_effects();
             self.told
-                .extend(effects.told.into_iter().map(|(_, told)| told));
+                .extend(effects.to_peers.into_iter().map(|(_, told)| told));
             if effects.calls.is_empty() {
                 return;
             }
             for (call, request) in effects.calls {
                 let answer = self.log.carry_out(&request);
                 self.asked.push(request);
-                self.event(Event::Answered(call, Ok(answer)));
+                self.event(ShardEvent::Answered(call, Ok(answer)));
             }
         }
     }
 
     fn says(&mut self, message: ToLeader) {
-        self.event(Event::Peer(PEER, message));
+        self.event(ShardEvent::PeerMessage(PEER, message));
     }
 
     /// A serving node begins its first session.
@@ -127,13 +127,13 @@ impl World {
     }
 
     /// A serving node begins a session. The last copy of an earlier one that has arrived there had the
-    /// number `heard`.
+    /// number `last_copy`.
     fn begin_again(&mut self, heard: Option<u64>) {
         self.says(ToLeader::Begin {
             epoch: self.shard.fence().unwrap().epoch,
             node: "a".into(),
             sent: Tick::ZERO,
-            heard,
+            last_copy: heard,
         });
         self.settle();
         let accepted = matches!(self.told.last(), Some(ToServing::Accepted { .. }));
@@ -141,8 +141,8 @@ impl World {
     }
 
     fn asks(&mut self, number: u32, request: OfClient) {
-        let asked = Box::new(Asked::Request(request, None));
-        self.says(ToLeader::Asked(CLIENT, number, asked));
+        let asked = Box::new(ForwardedRequest::Request(request, None));
+        self.says(ToLeader::Request(CLIENT, number, asked));
     }
 
     /// The numbers of the requests that are answered.
@@ -150,16 +150,21 @@ impl World {
         self.settle();
         let told = std::mem::take(&mut self.told).into_iter();
         let numbers = told.filter_map(|told| match told {
-            ToServing::Told(CLIENT, Told::Reply(number, _) | Told::Quiet(number)) => Some(number),
+            ToServing::Connection(
+                CLIENT,
+                ToConnection::Reply(number, _) | ToConnection::Quiet(number),
+            ) => Some(number),
             _ => None,
         });
         numbers.collect()
     }
 
     /// The copies that the connection was sent.
-    fn copies(&self) -> Vec<Subject> {
+    fn copies(&self) -> Vec<TaskRevision> {
         let told = self.told.iter().filter_map(|told| match told {
-            ToServing::Told(CLIENT, Told::Deliver(copy)) => Some(copy.subject.clone()),
+            ToServing::Connection(CLIENT, ToConnection::Deliver(copy)) => {
+                Some(copy.revision.clone())
+            }
             _ => None,
         });
         told.collect()
@@ -194,7 +199,7 @@ fn register() -> OfClient {
     OfClient::Register {
         route: "r".into(),
         credit: None,
-        mode: hyper_delay_protocol::Mode::Shared,
+        mode: hyper_delay_protocol::RegisterMode::Shared,
         accept: None,
     }
 }
@@ -238,20 +243,23 @@ fn a_connection_that_closes_gets_the_replies_to_what_it_asked() {
 fn a_leader_whose_disk_fails_lets_another_one_lead() {
     let mut world = World::new();
     let error = StoreError::new("sync", std::io::Error::other("it is broken"));
-    world.event(Event::Persisted(Err(error)));
+    world.event(ShardEvent::Persisted(Err(error)));
     assert!(world.shard.stopped().is_some());
     world.shard.tick(world.now, world.term);
     let mut calls = world.shard.take_effects().calls;
-    calls.retain(|(_, request)| matches!(request, Request::Resign(_)));
+    calls.retain(|(_, request)| matches!(request, LogRequest::Resign(_)));
     let [(call, _)] = calls[..] else {
         panic!("{calls:?}");
     };
-    world.event(Event::Answered(call, Err(Unanswered("no answer".into()))));
+    world.event(ShardEvent::Answered(
+        call,
+        Err(LogUnanswered("no answer".into())),
+    ));
     assert!(world.is_led());
     world.now.monotonic = world.now.after(Duration::from_millis(100));
     world.settle();
     assert!(!world.is_led(), "it was repeated");
-    assert!(world.shard.is_out());
+    assert!(world.shard.has_no_leadership());
 }
 
 #[test]
@@ -259,7 +267,7 @@ fn a_leadership_ends_in_the_log_when_its_serving_nodes_have_released_it() {
     let mut world = World::new();
     world.begin();
     let epoch = world.shard.fence().unwrap().epoch;
-    world.event(Event::HandOver);
+    world.event(ShardEvent::HandOver);
     world.settle();
     let ended = |told: &ToServing| matches!(told, ToServing::Ended { .. });
     assert!(world.told.iter().any(ended));
@@ -273,7 +281,7 @@ fn a_leadership_ends_in_the_log_when_its_serving_nodes_have_released_it() {
 fn a_leadership_ends_in_the_log_when_the_time_of_its_serving_nodes_is_over() {
     let mut world = World::new();
     world.begin();
-    world.event(Event::HandOver);
+    world.event(ShardEvent::HandOver);
     world.settle();
     world.now.monotonic = world
         .now
@@ -304,7 +312,9 @@ fn a_journal_that_most_nodes_lack_takes_no_more_tasks() {
         world.asks(number, schedule(&number.to_string()));
         world.settle();
         let refusal = world.told.iter().find_map(|told| match told {
-            ToServing::Told(_, Told::Reply(_, Reply::Error(refusal))) => Some(refusal.code),
+            ToServing::Connection(_, ToConnection::Reply(_, Reply::Error(refusal))) => {
+                Some(refusal.code)
+            }
             _ => None,
         });
         refusal.map_or(Ok(()), Err)
@@ -318,7 +328,7 @@ fn a_journal_that_most_nodes_lack_takes_no_more_tasks() {
     world.asks(41, cancel());
     assert_eq!(world.answered(), [41], "what ends tasks goes on");
     let applied = world.shard.applied();
-    world.event(Event::Persisted(Ok(applied)));
+    world.event(ShardEvent::Persisted(Ok(applied)));
     later(&mut world);
     assert_eq!(schedules(&mut world, 42), Ok(()), "a majority has it");
 }
@@ -337,15 +347,15 @@ fn a_planned_end_passes_on_what_is_in_flight_and_not_answered() {
     world.settle();
     let copies = world.copies();
     assert_eq!(copies.len(), 2);
-    world.event(Event::HandOver);
+    world.event(ShardEvent::HandOver);
     world.says(ToLeader::Acked {
         consumer: CLIENT,
-        subject: copies[0].clone(),
+        revision: copies[0].clone(),
         confirm: Some(4),
     });
     assert_eq!(world.answered(), [1, 2, 3, 4]);
     let (_, last) = world.log.shard(SHARD).journal.last_key_value().unwrap();
-    assert_eq!(passed_on(last), 1);
+    assert_eq!(handed_over_copies(last), 1);
     assert!(!world.shard.is_leading());
 }
 
@@ -363,17 +373,17 @@ fn a_leader_that_hears_of_a_later_leadership_resigns_at_once() {
         lease: LeaseId(6),
     };
     let before = fence.epoch - 1;
-    world.event(Event::Leader(Some(leader(before)), before));
-    world.event(Event::Leader(None, before));
+    world.event(ShardEvent::Leader(Some(leader(before)), before));
+    world.event(ShardEvent::Leader(None, before));
     assert_eq!(world.shard.fence(), Some(fence), "that was before");
     let known = world.shard.leader().map(|leader| leader.epoch);
     assert_eq!(known, Some(fence.epoch));
     let later = leader(fence.epoch + 1);
-    world.event(Event::Leader(Some(later.clone()), fence.epoch + 1));
+    world.event(ShardEvent::Leader(Some(later.clone()), fence.epoch + 1));
     assert_eq!(world.shard.fence(), None);
     assert_eq!(world.shard.leader(), Some(&later));
     let effects = world.shard.take_effects();
     let ended = |told: &(PeerId, ToServing)| matches!(told.1, ToServing::Ended { .. });
-    assert!(effects.told.iter().any(ended), "{:?}", effects.told);
-    assert_eq!(effects.changes, [Leadership::Ends(fence)]);
+    assert!(effects.to_peers.iter().any(ended), "{:?}", effects.to_peers);
+    assert_eq!(effects.changes, [LeadershipChange::Ends(fence)]);
 }

@@ -4,23 +4,23 @@ use race_wheel::Tick;
 
 use super::Shard;
 use crate::{
-    calls::CallId,
+    call_id::CallId,
     entry,
-    log::{NodeName, Request},
+    log::{LogRequest, NodeName},
 };
 use hyper_delay_engine::clock::Now;
 use hyper_delay_store::Store;
 
-/// What the leader knows of the beginning of the journal.
+/// The beginning of the journal, as far as the leader knows.
 #[derive(Debug, Default)]
-pub(super) struct Trimming {
+pub(super) struct JournalTrimming {
     /// The first entry, and the bytes of all entries before it.
     first: Option<(u64, u64)>,
     /// All entries before this one are removed.
     from: u64,
-    /// What the nodes have reported. Looked at once.
+    /// The reports of the nodes. Used once.
     reports: Option<Vec<(NodeName, u64)>>,
-    asked: Option<(CallId, Asked)>,
+    pending_call: Option<(CallId, TrimCall)>,
     next: Tick,
     /// Whether there is more than one entry.
     is_long: bool,
@@ -30,15 +30,15 @@ pub(super) struct Trimming {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum TrimCall {
     First,
     Reports,
     Trim { below: u64 },
 }
 
-impl Trimming {
-    pub(super) fn first_is(&mut self, call: CallId, seq: u64, entry: &[u8]) {
-        if self.took(call, Asked::First)
+impl JournalTrimming {
+    pub(super) fn set_first(&mut self, call: CallId, seq: u64, entry: &[u8]) {
+        if self.take_call(call, TrimCall::First)
             && let Ok(header) = entry::header(entry)
         {
             self.first = Some((seq, header.offset));
@@ -46,24 +46,28 @@ impl Trimming {
         }
     }
 
-    pub(super) fn reports_are(&mut self, call: CallId, reports: Vec<(NodeName, u64)>) {
-        if self.took(call, Asked::Reports) {
+    pub(super) fn set_reports(&mut self, call: CallId, reports: Vec<(NodeName, u64)>) {
+        if self.take_call(call, TrimCall::Reports) {
             self.reports = Some(reports);
         }
     }
 
     pub(super) fn trimmed(&mut self, call: CallId) {
-        if let Some((asked, Asked::Trim { below })) = self.asked
-            && asked == call
+        if let Some((pending, TrimCall::Trim { below })) = self.pending_call
+            && pending == call
         {
-            self.asked = None;
+            self.pending_call = None;
             self.first = None;
             self.from = below;
         }
     }
 
     pub(super) fn unanswered(&mut self, call: CallId, again: Tick) {
-        if self.asked.take_if(|(asked, _)| *asked == call).is_some() {
+        if self
+            .pending_call
+            .take_if(|(pending, _)| *pending == call)
+            .is_some()
+        {
             self.next = again;
         }
     }
@@ -75,12 +79,14 @@ impl Trimming {
 
     /// Returns when something is to be done.
     pub(super) fn next(&self) -> Option<Tick> {
-        (self.is_long && self.asked.is_none()).then_some(self.next)
+        (self.is_long && self.pending_call.is_none()).then_some(self.next)
     }
 
-    fn took(&mut self, call: CallId, kind: Asked) -> bool {
-        let asked = self.asked.take_if(|asked| *asked == (call, kind));
-        asked.is_some()
+    fn take_call(&mut self, call: CallId, kind: TrimCall) -> bool {
+        let pending = self
+            .pending_call
+            .take_if(|pending| *pending == (call, kind));
+        pending.is_some()
     }
 }
 
@@ -95,18 +101,18 @@ impl<S: Store> Shard<S> {
             trimming.is_full = false;
         }
         trimming.is_long = self.leading.is_some() && first.is_none_or(|(seq, _)| seq < applied.seq);
-        if !trimming.is_long || trimming.asked.is_some() {
+        if !trimming.is_long || trimming.pending_call.is_some() {
             return;
         }
         let shard = self.setup.shard;
         let (request, kind) = match (first, trimming.reports.take()) {
             (None, _) if now.monotonic >= trimming.next => {
                 trimming.next = now.after(self.setup.lease / 64);
-                (Request::First { shard, from }, Asked::First)
+                (LogRequest::First { shard, from }, TrimCall::First)
             }
             (None, _) => return,
             (Some((seq, offset)), Some(reports)) => {
-                let journal = Journal {
+                let journal = JournalExtent {
                     first: seq,
                     last: applied.seq,
                     bytes: applied.end.saturating_sub(offset),
@@ -116,22 +122,25 @@ impl<S: Store> Shard<S> {
                     self.trimming.is_full = journal.bytes > self.setup.retention;
                     return;
                 }
-                (Request::Trim { shard, from, below }, Asked::Trim { below })
+                (
+                    LogRequest::Trim { shard, from, below },
+                    TrimCall::Trim { below },
+                )
             }
             (Some(_), None) if now.monotonic >= trimming.next => {
                 trimming.next = now.after(self.setup.sync_interval);
-                (Request::Reports(shard), Asked::Reports)
+                (LogRequest::Reports(shard), TrimCall::Reports)
             }
             (Some(_), None) => return,
         };
         let call = self.call(request);
-        self.trimming.asked = Some((call, kind));
+        self.trimming.pending_call = Some((call, kind));
     }
 }
 
 /// The extent of a journal.
 #[derive(Debug, Clone, Copy)]
-struct Journal {
+struct JournalExtent {
     first: u64,
     last: u64,
     bytes: u64,
@@ -145,7 +154,7 @@ struct Journal {
 fn below(
     members: &[NodeName],
     reports: &[(NodeName, u64)],
-    journal: Journal,
+    journal: JournalExtent,
     retention: u64,
 ) -> u64 {
     let synced = |member: &NodeName| {
@@ -166,7 +175,7 @@ fn below(
 mod tests {
     use super::*;
 
-    const JOURNAL: Journal = Journal {
+    const JOURNAL: JournalExtent = JournalExtent {
         first: 10,
         last: 90,
         bytes: 1_000,
@@ -176,14 +185,14 @@ mod tests {
         names.iter().map(|name| NodeName::from(*name)).collect()
     }
 
-    fn of(reports: &[(&str, u64)], journal: Journal, retention: u64) -> u64 {
+    fn of(reports: &[(&str, u64)], journal: JournalExtent, retention: u64) -> u64 {
         of_members(&["a", "b", "c"], reports, journal, retention)
     }
 
     fn of_members(
         members: &[&str],
         reports: &[(&str, u64)],
-        journal: Journal,
+        journal: JournalExtent,
         retention: u64,
     ) -> u64 {
         let reports: Vec<_> = reports
@@ -226,7 +235,7 @@ mod tests {
     #[test]
     fn the_last_entry_stays() {
         assert_eq!(of(&[("a", 90), ("b", 90), ("c", 90)], JOURNAL, 1_000), 90);
-        let journal = Journal {
+        let journal = JournalExtent {
             last: 80,
             ..JOURNAL
         };

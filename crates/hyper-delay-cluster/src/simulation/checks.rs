@@ -1,4 +1,4 @@
-//! What must hold.
+//! Checks of the promises.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,19 +6,19 @@ use std::{
 };
 
 use super::{
-    failures::{Failures, SentCopy},
-    name::TaskName,
+    failures::{FailedRounds, SentCopy},
     node::DEDUPE_MILLIS,
-    operators::Stored,
+    operators::StoredState,
+    task_name::TaskName,
     world::{MILLI, START},
 };
-use crate::{ShardId, entry, log::Fence, shard::passed_on};
-use hyper_delay_engine::{ledger::Subject, scheduler::ConsumerId};
+use crate::{ShardId, entry, log::Fence, shard::handed_over_copies};
+use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
 use hyper_delay_protocol::Reply;
 
-/// What the clients know of a task.
+/// A task as the clients know it.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct TrackedTask {
     pub(super) fire_at: u64,
     /// How often its schedule was sent.
     pub(super) sent: usize,
@@ -36,7 +36,7 @@ pub(super) struct Known {
     pub(super) confirmed_by: u64,
 }
 
-impl Known {
+impl TrackedTask {
     /// Returns whether the task is there for sure: no schedule or end of it is on its way.
     pub(super) const fn can_be_cancelled(&self) -> bool {
         self.is_scheduled && self.sent == 1 && self.endings == 0
@@ -51,53 +51,53 @@ impl Known {
 
 /// The facts of a history.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
-    pub(super) tasks: BTreeMap<TaskName, Known>,
+pub(super) struct HistoryChecks {
+    pub(super) tasks: BTreeMap<TaskName, TrackedTask>,
     /// The place, the hash and the epoch of the last entry.
-    last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
+    last: BTreeMap<ShardId, (u64, entry::EntryHash, u64)>,
     /// The latest leadership that has begun.
     leads: BTreeMap<ShardId, u64>,
     /// The leaderships that were given up or taken over. No two shards have the same.
-    over: BTreeSet<u64>,
-    sent: BTreeMap<SentCopy, Sent>,
+    ended_leaderships: BTreeSet<u64>,
+    sent: BTreeMap<SentCopy, SentDelivery>,
     /// How many copies were in flight at planned ends.
     handed_over: u64,
     /// Without faults: the least time to answer a delivery, in nanoseconds.
     pub(super) time_to_answer: Option<u64>,
-    failures: Failures,
+    failures: FailedRounds,
     /// In histories with operators or a retention of dead letters.
-    pub(super) stored: Option<Box<Stored>>,
+    pub(super) stored: Option<Box<StoredState>>,
 }
 
 /// A delivery that a leader has sent.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
+struct SentDelivery {
     /// The leadership.
     epoch: u64,
     /// When, in true nanoseconds.
     at: u64,
 }
 
-impl Facts {
+impl HistoryChecks {
     /// A leader has sent a delivery to a connection.
     pub(super) fn sent(
         &mut self,
         consumer: ConsumerId,
-        subject: &Subject,
+        revision: &TaskRevision,
         (epoch, at): (u64, u64),
     ) -> Result<(), String> {
-        let name = TaskName::of(subject);
-        let copy = (consumer, name.clone(), subject.seq, subject.attempt);
-        self.sent.insert(copy, Sent { epoch, at });
-        self.acts(epoch, &name)?;
+        let name = TaskName::of(revision);
+        let copy = (consumer, name.clone(), revision.seq, revision.attempt);
+        self.sent.insert(copy, SentDelivery { epoch, at });
+        self.check_leadership(epoch, &name)?;
         if let Some(stored) = &mut self.stored {
-            stored.sent(subject, epoch)?;
+            stored.check_sent(revision, epoch)?;
         }
-        let Some(known) = self.tasks.get(&name) else {
+        let Some(tracked) = self.tasks.get(&name) else {
             return Err(format!("{name} is unknown"));
         };
-        match known.ended {
-            Some(ended) if !known.may_be_new(ended, at) => {
+        match tracked.ended {
+            Some(ended) if !tracked.may_be_new(ended, at) => {
                 Err(format!("{name} is sent, though it ended at {ended}"))
             }
             _ => Ok(()),
@@ -105,23 +105,28 @@ impl Facts {
     }
 
     /// A client leaves its node: what it has fails.
-    pub(super) fn leaves(&mut self, consumer: ConsumerId) {
-        self.failures.leaves(consumer);
+    pub(super) fn connection_left(&mut self, consumer: ConsumerId) {
+        self.failures.connection_left(consumer);
     }
 
-    /// A client gives a delivery back, and says whether it has failed.
-    pub(super) fn gives_back(&mut self, consumer: ConsumerId, name: &TaskName, failed: bool) {
-        self.failures.gives_back(consumer, name, failed);
+    /// A client gives a delivery back, as failed or not.
+    pub(super) fn delivery_returned(
+        &mut self,
+        consumer: ConsumerId,
+        name: &TaskName,
+        failed: bool,
+    ) {
+        self.failures.delivery_returned(consumer, name, failed);
     }
 
     /// A leadership is given up or taken over: from now on no node may act for it.
-    pub(super) fn is_over(&mut self, epoch: u64) {
-        self.over.insert(epoch);
+    pub(super) fn leadership_ended(&mut self, epoch: u64) {
+        self.ended_leaderships.insert(epoch);
     }
 
     /// A node acts for a leadership.
-    fn acts(&self, epoch: u64, name: &TaskName) -> Result<(), String> {
-        match self.over.contains(&epoch) {
+    fn check_leadership(&self, epoch: u64, name: &TaskName) -> Result<(), String> {
+        match self.ended_leaderships.contains(&epoch) {
             true => Err(format!(
                 "{name} is delivered for leadership {epoch}, which is over"
             )),
@@ -138,30 +143,31 @@ impl Facts {
         wall: u64,
     ) -> Result<u64, String> {
         let sent = self.sent.get(&(consumer, name.clone(), seq, attempt));
-        let Sent { epoch, at } = *sent.ok_or(format!("{name} was not sent"))?;
-        self.acts(epoch, name)?;
-        let known = self.tasks.get_mut(name);
-        let known = known.ok_or(format!("{name} is unknown"))?;
-        if wall < known.fire_at {
-            return Err(format!("{name} is early: {wall} of {}", known.fire_at));
+        let SentDelivery { epoch, at } = *sent.ok_or(format!("{name} was not sent"))?;
+        self.check_leadership(epoch, name)?;
+        let tracked = self.tasks.get_mut(name);
+        let tracked = tracked.ok_or(format!("{name} is unknown"))?;
+        if wall < tracked.fire_at {
+            return Err(format!("{name} is early: {wall} of {}", tracked.fire_at));
         }
-        if let Some(ended) = known.ended
-            && epoch < known.confirmed_by
+        if let Some(ended) = tracked.ended
+            && epoch < tracked.confirmed_by
         {
             return Err(format!(
                 "{name} is delivered for leadership {epoch}, though a later one ended it at {ended}"
             ));
         }
-        known.deliveries += 1;
+        tracked.deliveries += 1;
         Ok(at)
     }
 
     /// An ack is answered: it has removed its task, or not.
     pub(super) fn acked(&self, name: &TaskName, removed: bool) -> Result<(), String> {
-        let known = self.tasks.get(name);
-        let known = known.ok_or(format!("{name} is unknown"))?;
+        let tracked = self.tasks.get(name);
+        let tracked = tracked.ok_or(format!("{name} is unknown"))?;
         // A dead letter is not in flight any more.
-        let is_other = known.endings > 1 || known.max_attempts.is_some() || self.has_ended(name);
+        let is_other =
+            tracked.endings > 1 || tracked.max_attempts.is_some() || self.has_ended(name);
         match removed || is_other {
             true => Ok(()),
             false => Err(format!("the only ack of {name} did not remove it")),
@@ -193,10 +199,10 @@ impl Facts {
         };
         if let Some((route, id)) = task {
             let task = self.named(route, id);
-            self.confirmed(&task, epoch);
+            self.end_confirmed(&task, epoch);
         }
         match &mut self.stored {
-            Some(stored) => stored.told(reply, epoch),
+            Some(stored) => stored.check_reply(reply, epoch),
             None => Ok(()),
         }
     }
@@ -212,15 +218,15 @@ impl Facts {
         self.tasks[name].endings > 0 || self.has_ended(name)
     }
 
-    /// A leader says that a task has ended.
-    fn confirmed(&mut self, name: &TaskName, epoch: u64) {
-        if let Some(known) = self.tasks.get_mut(name) {
-            known.confirmed_by = known.confirmed_by.max(epoch);
+    /// A leader confirms that a task has ended.
+    fn end_confirmed(&mut self, name: &TaskName, epoch: u64) {
+        if let Some(tracked) = self.tasks.get_mut(name) {
+            tracked.confirmed_by = tracked.confirmed_by.max(epoch);
         }
     }
 
     /// A leader has read the journal to its end, and begins to deliver.
-    pub(super) fn leads(&mut self, fence: Fence) {
+    pub(super) fn leadership_begun(&mut self, fence: Fence) {
         let latest = self.leads.entry(fence.shard).or_default();
         *latest = fence.epoch.max(*latest);
     }
@@ -243,7 +249,7 @@ impl Facts {
                 "an entry of epoch {found} comes after epoch {epoch} began"
             ));
         }
-        self.handed_over += passed_on(bytes) as u64;
+        self.handed_over += handed_over_copies(bytes) as u64;
         if let Some(time) = self.time_to_answer {
             let early = at.saturating_sub(time);
             let is_late = |copy: &SentCopy| self.sent.get(copy).is_none_or(|sent| sent.at <= early);
@@ -268,10 +274,10 @@ impl Facts {
     /// All faults are over, and there was time for everything. `is_dead` says whether a task is a
     /// dead letter.
     pub(super) fn end(&self, is_dead: impl Fn(&TaskName) -> bool, now: u64) -> Result<(), String> {
-        for (name, known) in &self.tasks {
-            let is_owed = known.is_scheduled && known.endings == 0 && !self.has_ended(name);
-            if is_owed && !(known.max_attempts.is_some() && is_dead(name)) {
-                let times = known.deliveries;
+        for (name, tracked) in &self.tasks {
+            let is_owed = tracked.is_scheduled && tracked.endings == 0 && !self.has_ended(name);
+            if is_owed && !(tracked.max_attempts.is_some() && is_dead(name)) {
+                let times = tracked.deliveries;
                 return Err(format!(
                     "{name} was acknowledged and lost ({times} deliveries)"
                 ));

@@ -3,23 +3,23 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    events::{Happening, Life},
-    name::TaskName,
+    events::{ProcessId, SimulationEvent},
+    task_name::TaskName,
     world::{MILLI, START, World},
 };
-use crate::{ShardId, forward::Event, shard_of};
-use hyper_delay_engine::scheduler::{Ask, ConsumerId, Input};
+use crate::{ShardId, forward::ForwarderEvent, shard_of};
+use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, SchedulerInput};
 use hyper_delay_protocol::{
-    Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms, access::Grant,
+    Accept, Compression, Headers, Line, RegisterMode, Request, Schedule, Terms, access::Grant,
 };
 use hyper_delay_store::{ReadStore as _, Space, fake::Fake, record};
 
 /// The first client schedules and cancels; it can take deliveries, as the others do.
 const PRODUCER: usize = 0;
 
-/// What the clients do.
+/// The clients of a history.
 #[derive(Debug)]
-pub(super) struct Clients {
+pub(super) struct SimulatedClients {
     /// The number of tasks that are scheduled.
     tasks: usize,
     made: usize,
@@ -35,28 +35,28 @@ pub(super) struct Clients {
     pub(super) accept: Option<Accept>,
     /// The percentage of deliveries that are given back or not answered.
     pub(super) lazy: u8,
-    pub(super) clients: Vec<Client>,
+    pub(super) clients: Vec<SimulatedClient>,
     /// The number of the last connection.
     last: ConsumerId,
     /// The processes that the connections are or were to.
-    pub(super) processes: BTreeMap<ConsumerId, Life>,
+    pub(super) processes: BTreeMap<ConsumerId, ProcessId>,
 }
 
 /// A client.
 #[derive(Debug, Default)]
-pub(super) struct Client {
+pub(super) struct SimulatedClient {
     /// Its connection and the process that it is to.
-    pub(super) connection: Option<(ConsumerId, Life)>,
+    pub(super) connection: Option<(ConsumerId, ProcessId)>,
     pub(super) credit: Option<u16>,
     /// The last connection on which a registration has succeeded.
     pub(super) registered: Option<ConsumerId>,
     /// What it has and has not answered, by id.
-    pub(super) in_flight: BTreeMap<Arc<str>, InFlight>,
+    pub(super) in_flight: BTreeMap<Arc<str>, ClientDelivery>,
 }
 
 /// A delivery that a client has not answered.
 #[derive(Debug, Clone)]
-pub(super) struct InFlight {
+pub(super) struct ClientDelivery {
     pub(super) route: Arc<str>,
     pub(super) seq: u64,
     pub(super) attempt: u32,
@@ -66,19 +66,19 @@ pub(super) struct InFlight {
     pub(super) until: u64,
 }
 
-impl Clients {
+impl SimulatedClients {
     pub(super) fn new(random: &mut fastrand::Rng, seed: u64, shards: u16) -> Self {
         let of = |shard: u16| {
             let mut names = (0..).map(|number| format!("route-{number}"));
             let name = names.find(|name| shard_of(name, shards).0 == shard);
             name.expect("there is one").into()
         };
-        let mut clients = vec![Client::default()];
+        let mut clients = vec![SimulatedClient::default()];
         for _ in 0..random.usize(1..=3) {
             let credit = *random.choice(&[1, 2, 5, 30]).expect("there are some");
-            clients.push(Client {
+            clients.push(SimulatedClient {
                 credit: random.bool().then_some(credit),
-                ..Client::default()
+                ..SimulatedClient::default()
             });
         }
         Self {
@@ -132,22 +132,26 @@ pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
     disk.get(Space::Tasks, &key).expect("it is whole").is_some()
 }
 
-pub(super) fn asked(consumer: ConsumerId, request: Request) -> Event {
-    asked_with(consumer, request, None)
+pub(super) fn request_event(consumer: ConsumerId, request: Request) -> ForwarderEvent {
+    request_event_with(consumer, request, None)
 }
 
-fn asked_with(consumer: ConsumerId, request: Request, grant: Option<Arc<Grant>>) -> Event {
+fn request_event_with(
+    consumer: ConsumerId,
+    request: Request,
+    grant: Option<Arc<Grant>>,
+) -> ForwarderEvent {
     let line = Line {
         tag: None,
         token: None,
         request,
     };
-    let ask = Ask {
+    let ask = ClientRequest {
         line,
         weight: 1,
         grant,
     };
-    Event::Input(Input::Asked(consumer, vec![ask]))
+    ForwarderEvent::Input(SchedulerInput::Requested(consumer, vec![ask]))
 }
 
 impl World {
@@ -155,14 +159,14 @@ impl World {
     pub(super) fn clients_connect(&mut self) {
         for client in 0..self.clients.clients.len() {
             if let Some((consumer, life)) = self.clients.clients[client].connection {
-                let is_there = self.life(life.node) == life;
+                let is_there = self.process_id(life.node) == life;
                 let goes = !self.is_calm() && self.random.u8(0..100) == 0;
                 if is_there && !goes {
-                    self.leaves_a_route(client, consumer);
+                    self.leave_route(client, consumer);
                     continue;
                 }
-                self.facts.leaves(consumer);
-                self.disconnects(client, consumer, is_there.then_some(life));
+                self.checks.connection_left(consumer);
+                self.disconnect(client, consumer, is_there.then_some(life));
             }
             let takes_clients =
                 |node: &usize| self.nodes[*node].process.is_some() && !self.nodes[*node].is_ending;
@@ -170,66 +174,66 @@ impl World {
             let Some(node) = self.random.choice(up) else {
                 continue;
             };
-            let life = self.life(node);
+            let life = self.process_id(node);
             self.clients.last += 1;
             let consumer = self.clients.last;
             self.clients.clients[client].connection = Some((consumer, life));
             self.clients.processes.insert(consumer, life);
-            let opened = Event::Input(Input::Opened(consumer));
-            self.after(0, Happening::Forwarder(life, opened));
+            let opened = ForwarderEvent::Input(SchedulerInput::Opened(consumer));
+            self.after(0, SimulationEvent::Forwarder(life, opened));
             if self.clients.consumes(client) {
                 for route in 0..self.clients.routes.len() {
-                    self.registers(client, consumer, route, true);
+                    self.register(client, consumer, route, true);
                 }
             }
         }
         let pause = self.random.u64(10..100) * MILLI;
-        self.after(pause, Happening::Clients);
+        self.after(pause, SimulationEvent::Clients);
     }
 
     /// The connection of a client is closed, which a process notices. Returns when that has done so.
-    fn disconnects(&mut self, client: usize, consumer: ConsumerId, from: Option<Life>) -> u64 {
+    fn disconnect(&mut self, client: usize, consumer: ConsumerId, from: Option<ProcessId>) -> u64 {
         self.clients.clients[client].connection = None;
         self.clients.clients[client].in_flight.clear();
         let Some(life) = from else {
             return 0;
         };
-        let closing = Event::Input(Input::Closing(consumer));
-        self.after(0, Happening::Forwarder(life, closing));
-        let closed = Event::Input(Input::Closed(consumer));
+        let closing = ForwarderEvent::Input(SchedulerInput::Closing(consumer));
+        self.after(0, SimulationEvent::Forwarder(life, closing));
+        let closed = ForwarderEvent::Input(SchedulerInput::Closed(consumer));
         let pause = self.random.u64(1..5 * MILLI);
-        self.after(pause, Happening::Forwarder(life, closed));
+        self.after(pause, SimulationEvent::Forwarder(life, closed));
         pause
     }
 
     /// A process ends, and closes its connections. Returns when that is done.
-    pub(super) fn disconnects_all(&mut self, life: Life) -> u64 {
-        let ending = Event::Input(Input::Ending);
-        self.after(0, Happening::Forwarder(life, ending));
+    pub(super) fn disconnect_all(&mut self, life: ProcessId) -> u64 {
+        let ending = ForwarderEvent::Input(SchedulerInput::ShuttingDown);
+        self.after(0, SimulationEvent::Forwarder(life, ending));
         let mut last = 0;
         for client in 0..self.clients.clients.len() {
             if let Some((consumer, to)) = self.clients.clients[client].connection
                 && to == life
             {
-                last = self.disconnects(client, consumer, Some(life)).max(last);
+                last = self.disconnect(client, consumer, Some(life)).max(last);
             }
         }
         last
     }
 
     /// Now and then a client leaves a route, and registers it again a little later.
-    fn leaves_a_route(&mut self, client: usize, consumer: ConsumerId) {
+    fn leave_route(&mut self, client: usize, consumer: ConsumerId) {
         if !self.is_calm() && self.clients.consumes(client) && self.random.u8(0..60) == 0 {
             let route = self.random.usize(0..self.clients.routes.len());
-            self.registers(client, consumer, route, false);
+            self.register(client, consumer, route, false);
             let pause = self.random.u64(1..2_000) * MILLI;
-            let again = Happening::Registers(client, consumer, route, true);
+            let again = SimulationEvent::Registers(client, consumer, route, true);
             self.after(pause, again);
         }
     }
 
     /// A client registers a route, or leaves it, unless it has another connection since.
-    pub(super) fn registers(
+    pub(super) fn register(
         &mut self,
         client: usize,
         consumer: ConsumerId,
@@ -250,17 +254,20 @@ impl World {
                 route: name,
                 credit: clients.clients[client].credit,
                 mode: match self.random.u8(0..100) < clients.exclusive {
-                    true => Mode::Exclusive,
-                    false => Mode::Shared,
+                    true => RegisterMode::Exclusive,
+                    false => RegisterMode::Shared,
                 },
                 accept: clients.accept,
             },
         };
-        self.after(0, Happening::Forwarder(life, asked(consumer, request)));
+        self.after(
+            0,
+            SimulationEvent::Forwarder(life, request_event(consumer, request)),
+        );
     }
 
     /// A client has a route no longer, and registers it again.
-    pub(super) fn registers_again(
+    pub(super) fn register_again(
         &mut self,
         client: usize,
         consumer: ConsumerId,
@@ -270,7 +277,7 @@ impl World {
         let mut routes = self.clients.routes.iter();
         let route = routes.position(|it| **it == *route);
         let route = route.expect("it is one of them");
-        let again = Happening::Registers(client, consumer, route, true);
+        let again = SimulationEvent::Registers(client, consumer, route, true);
         self.after(pause, again);
     }
 
@@ -283,25 +290,25 @@ impl World {
         }
         if clients.made > 0 && self.random.u8(0..6) == 0 {
             let task = self.random.usize(0..clients.made);
-            self.cancels(PRODUCER, task);
+            self.cancel(PRODUCER, task);
         } else {
             let task = clients.made;
             clients.made += 1;
             let ahead = self.random.u64(0..4_000);
             let name = clients.name(task);
-            let known = self.facts.tasks.entry(name).or_default();
-            known.fire_at = START + self.at / MILLI + ahead;
+            let tracked = self.checks.tasks.entry(name).or_default();
+            tracked.fire_at = START + self.at / MILLI + ahead;
             let attempts = (self.random.u8(0..8) == 0).then(|| self.random.u32(1..4));
-            known.max_attempts = self.operators.max_attempts(attempts);
-            self.schedules(task);
+            tracked.max_attempts = self.operators.max_attempts(attempts);
+            self.schedule(task);
         }
         let most = self.calm / MILLI / (self.clients.tasks as u64);
         let pause = self.random.u64(0..=most) * MILLI;
-        self.after(pause, Happening::Client);
+        self.after(pause, SimulationEvent::Client);
     }
 
     /// A task of a shard is scheduled that is due in this many milliseconds.
-    pub(super) fn makes_task(&mut self, shard: ShardId, ahead: u64) {
+    pub(super) fn create_task(&mut self, shard: ShardId, ahead: u64) {
         let clients = &mut self.clients;
         let routes = clients.routes.len();
         let mut tasks = clients.made..;
@@ -311,27 +318,27 @@ impl World {
         for task in first..=last {
             self.clients.tasks += 1;
             let name = self.clients.name(task);
-            let known = self.facts.tasks.entry(name).or_default();
-            known.fire_at = START + self.at / MILLI + ahead;
-            known.max_attempts = self.operators.max_attempts(None);
-            self.schedules(task);
+            let tracked = self.checks.tasks.entry(name).or_default();
+            tracked.fire_at = START + self.at / MILLI + ahead;
+            tracked.max_attempts = self.operators.max_attempts(None);
+            self.schedule(task);
         }
     }
 
     /// A task is scheduled, and again a little later if there was no answer.
-    pub(super) fn schedules(&mut self, task: usize) {
+    pub(super) fn schedule(&mut self, task: usize) {
         let name = self.clients.name(task);
-        let known = self.facts.tasks.get_mut(&name).expect("it is made");
-        known.sent += 1;
+        let tracked = self.checks.tasks.get_mut(&name).expect("it is made");
+        tracked.sent += 1;
         let request = Request::Schedule(Schedule {
-            fire_at: known.fire_at,
+            fire_at: tracked.fire_at,
             id: Some(name.id.clone()),
             route: Some(name.route.clone()),
             compression: Compression::None,
             payload: vec![7; task % 100].into(),
             replace: false,
             headers: Headers::default(),
-            terms: known.max_attempts.map(|most| {
+            terms: tracked.max_attempts.map(|most| {
                 Box::new(Terms {
                     max_attempts: Some(most),
                     ..Terms::default()
@@ -339,38 +346,38 @@ impl World {
             }),
         });
         let token = self.token_for(&name);
-        self.asks(PRODUCER, request, token);
+        self.send(PRODUCER, request, token);
         let pause = self.random.u64(1..3_000) * MILLI;
-        self.after(pause, Happening::Unanswered(task));
+        self.after(pause, SimulationEvent::Unanswered(task));
     }
 
     /// A client that got no answer to a schedule sends it again, or gives up.
     pub(super) fn unanswered(&mut self, task: usize) {
-        let known = &self.facts.tasks[&self.clients.name(task)];
-        let is_unknown = !known.is_scheduled && known.endings == 0;
+        let tracked = &self.checks.tasks[&self.clients.name(task)];
+        let is_unknown = !tracked.is_scheduled && tracked.endings == 0;
         if is_unknown && !self.is_calm() && self.random.u8(0..5) > 0 {
-            self.schedules(task);
+            self.schedule(task);
         }
     }
 
-    pub(super) fn cancels(&mut self, client: usize, task: usize) {
+    pub(super) fn cancel(&mut self, client: usize, task: usize) {
         let name = self.clients.name(task);
-        let known = &self.facts.tasks[&name];
-        if !known.is_scheduled || known.sent > 1 {
+        let tracked = &self.checks.tasks[&name];
+        if !tracked.is_scheduled || tracked.sent > 1 {
             // A schedule that is still on its way would make the task anew.
             return;
         }
-        self.may_end(&name);
+        self.note_ending(&name);
         let TaskName { route, id } = name;
-        self.asks(client, Request::Cancel { route, id }, None);
+        self.send(client, Request::Cancel { route, id }, None);
     }
 
     /// A client sends a request.
-    fn asks(&mut self, client: usize, request: Request, token: Option<Arc<Grant>>) {
+    fn send(&mut self, client: usize, request: Request, token: Option<Arc<Grant>>) {
         if let Some((consumer, life)) = self.clients.clients[client].connection {
             let delay = self.random.u64(0..3 * MILLI);
-            let event = asked_with(consumer, request, token);
-            self.after(delay, Happening::Forwarder(life, event));
+            let event = request_event_with(consumer, request, token);
+            self.after(delay, SimulationEvent::Forwarder(life, event));
         }
     }
 }

@@ -1,22 +1,22 @@
-//! What clients do with what reaches them.
+//! Consumers: what clients do with messages.
 
 use std::sync::Arc;
 
 use super::{
-    Faults,
-    clients::{InFlight, asked},
-    events::{Happening, Life},
+    FaultSet,
+    clients::{ClientDelivery, request_event},
+    events::{ProcessId, SimulationEvent},
     links::SLOWEST,
-    name::TaskName,
     node::CREDIT,
+    task_name::TaskName,
     world::{MILLI, START, World},
 };
-use hyper_delay_engine::scheduler::{ConsumerId, Message};
-use hyper_delay_protocol::{Named, Reason, Reply, Request};
+use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
+use hyper_delay_protocol::{DeliverySelector, Reason, Reply, Request};
 
-/// What a consumer says of a delivery.
+/// The answer of a consumer to a delivery.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ConsumerAnswer {
     task: TaskName,
     attempt: u32,
     request: Request,
@@ -24,7 +24,12 @@ pub(super) struct Answer {
 
 impl World {
     /// A message reaches a client.
-    pub(super) fn received(&mut self, life: Life, consumer: ConsumerId, message: Message) {
+    pub(super) fn received(
+        &mut self,
+        life: ProcessId,
+        consumer: ConsumerId,
+        message: ConsumerMessage,
+    ) {
         let at = self.at;
         if self.operator_received(consumer, &message) {
             return;
@@ -33,16 +38,16 @@ impl World {
             return;
         };
         match message {
-            Message::Reply { reply, .. } => {
+            ConsumerMessage::Reply { reply, .. } => {
                 let (task, ends) = match reply {
                     Reply::Scheduled { id, route, .. } => {
-                        let known = self.facts.tasks.get_mut(&TaskName { route, id });
-                        known.expect("it was scheduled").is_scheduled = true;
+                        let tracked = self.checks.tasks.get_mut(&TaskName { route, id });
+                        tracked.expect("it was scheduled").is_scheduled = true;
                         return;
                     }
                     Reply::Acked { id, route, removed } => {
-                        let task = self.facts.named(route.as_ref(), &id);
-                        let acked = self.facts.acked(&task, removed);
+                        let task = self.checks.named(route.as_ref(), &id);
+                        let acked = self.checks.acked(&task, removed);
                         self.check(acked);
                         (task, removed)
                     }
@@ -56,7 +61,7 @@ impl World {
                     // It was a registration.
                     Reply::Error(refusal) if refusal.id.is_none() => {
                         if let Some(route) = refusal.route {
-                            self.registers_again(client, consumer, &route, 0);
+                            self.register_again(client, consumer, &route, 0);
                         }
                         return;
                     }
@@ -65,7 +70,7 @@ impl World {
                         reason: Reason::Replaced,
                     } => {
                         let pause = self.random.u64(1..3_000) * MILLI;
-                        self.registers_again(client, consumer, &route, pause);
+                        self.register_again(client, consumer, &route, pause);
                         return;
                     }
                     Reply::Registered { .. } => {
@@ -74,12 +79,12 @@ impl World {
                     }
                     _ => return,
                 };
-                let known = self.facts.tasks.get_mut(&task).expect("it was scheduled");
+                let tracked = self.checks.tasks.get_mut(&task).expect("it was scheduled");
                 if ends {
-                    known.ended.get_or_insert(at);
+                    tracked.ended.get_or_insert(at);
                 }
             }
-            Message::Deliver {
+            ConsumerMessage::Deliver {
                 seq,
                 route,
                 id,
@@ -99,7 +104,7 @@ impl World {
                     id: id.clone(),
                 };
                 let sent = match self
-                    .facts
+                    .checks
                     .delivered((consumer, &task), (seq, attempt), wall)
                 {
                     Ok(sent) => sent,
@@ -111,7 +116,7 @@ impl World {
                 let in_flight = &mut self.clients.clients[client].in_flight;
                 // The clock of the leader can be fast.
                 in_flight.retain(|_, it| it.until > now + 1_000 * MILLI);
-                let copy = InFlight {
+                let copy = ClientDelivery {
                     route: route.clone(),
                     seq,
                     attempt,
@@ -120,7 +125,7 @@ impl World {
                 };
                 let before = in_flight.insert(id.clone(), copy);
                 // A copy of a task that ended otherwise takes no credit.
-                let facts = &self.facts;
+                let facts = &self.checks;
                 let counted = in_flight.iter().filter(|(id, copy)| {
                     let (route, id) = (copy.route.clone(), Arc::clone(id));
                     !facts.may_have_ended(&TaskName { route, id })
@@ -132,21 +137,21 @@ impl World {
                 if many {
                     self.check(Err(format!("more than {credit} are in flight")));
                 }
-                let named = Named {
+                let named = DeliverySelector {
                     id,
                     route: Some(route).filter(|_| self.random.bool()),
                     attempt: Some(attempt).filter(|_| self.random.bool()),
                 };
-                self.works(life, (client, consumer), (task, attempt), named);
+                self.work(life, (client, consumer), (task, attempt), named);
             }
-            Message::Quiet(_) | Message::Credit(_) => {}
+            ConsumerMessage::Done(_) | ConsumerMessage::Credit(_) => {}
         }
     }
 
     /// Returns the least time to answer a delivery, in histories without faults. `None` if the copies
     /// of a hedged round overlap.
     pub(super) fn time_to_answer(&self) -> Option<u64> {
-        if self.faults != Faults::Harmless || self.options.hedge.is_some() {
+        if self.faults != FaultSet::Harmless || self.options.hedge.is_some() {
             return None;
         }
         // All clocks can be fast by 60,000 ppm. A serving node counts the time to answer from
@@ -162,7 +167,7 @@ impl World {
         let clients = self.clients.clients.iter();
         let copies = clients.filter_map(|client| client.in_flight.get(id));
         // The later copy can come first.
-        let is_early = |it: &&InFlight| it.seq == seq && sent.abs_diff(it.sent) < time;
+        let is_early = |it: &&ClientDelivery| it.seq == seq && sent.abs_diff(it.sent) < time;
         if let Some(copy) = copies.filter(is_early).max_by_key(|it| it.sent) {
             let after = sent.abs_diff(copy.sent) / MILLI;
             self.check(Err(format!(
@@ -172,12 +177,12 @@ impl World {
     }
 
     /// A consumer does the work of a delivery and answers.
-    fn works(
+    fn work(
         &mut self,
-        life: Life,
+        life: ProcessId,
         (client, consumer): (usize, ConsumerId),
         (task, attempt): (TaskName, u32),
-        delivery: Named,
+        delivery: DeliverySelector,
     ) {
         let is_lazy = !self.is_calm() && self.random.u8(0..100) < self.clients.lazy;
         let request = match (is_lazy, self.random.bool()) {
@@ -202,36 +207,39 @@ impl World {
                 delivery: delivery.clone(),
                 extend_ms: self.random.bool().then(|| self.random.u64(1..4_000)),
             };
-            let touched = Happening::Forwarder(life, asked(consumer, touch));
+            let touched = SimulationEvent::Forwarder(life, request_event(consumer, touch));
             let pause = self.random.u64(0..time);
             self.after(pause, touched);
         }
-        let answer = Answer {
+        let answer = ConsumerAnswer {
             task,
             attempt,
             request,
         };
-        self.after(time, Happening::Answers(life, client, consumer, answer));
+        self.after(
+            time,
+            SimulationEvent::Answers(life, client, consumer, answer),
+        );
     }
 
     /// A consumer answers a delivery.
-    pub(super) fn answers(
+    pub(super) fn answer(
         &mut self,
-        life: Life,
+        life: ProcessId,
         (client, consumer): (usize, ConsumerId),
-        answer: Answer,
+        answer: ConsumerAnswer,
     ) {
         if self.clients.of(consumer) != Some(client) {
             return;
         }
-        let Answer {
+        let ConsumerAnswer {
             task,
             attempt,
             mut request,
         } = answer;
         let now = self.nodes[life.node].drift.now(self.at).monotonic.value();
         let in_flight = &mut self.clients.clients[client].in_flight;
-        let is_it = |copy: &InFlight| copy.route == task.route && copy.attempt == attempt;
+        let is_it = |copy: &ClientDelivery| copy.route == task.route && copy.attempt == attempt;
         let copy = in_flight.get(&task.id).filter(|copy| is_it(copy));
         // The clock of the leader can be fast.
         let is_in_time = copy.is_some_and(|copy| copy.until > now + 1_000 * MILLI);
@@ -247,16 +255,16 @@ impl World {
             _ => {}
         }
         match request {
-            Request::Ack { .. } => self.may_end(&task),
-            Request::Nack { failed, .. } => self.facts.gives_back(consumer, &task, failed),
+            Request::Ack { .. } => self.note_ending(&task),
+            Request::Nack { failed, .. } => self.checks.delivery_returned(consumer, &task, failed),
             _ => {}
         }
-        self.forwarder(life, Some(asked(consumer, request)));
+        self.forwarder(life, Some(request_event(consumer, request)));
     }
 
     /// An ack or a cancel is sent.
-    pub(super) fn may_end(&mut self, task: &TaskName) {
-        let known = self.facts.tasks.get_mut(task);
-        known.expect("it was scheduled").endings += 1;
+    pub(super) fn note_ending(&mut self, task: &TaskName) {
+        let tracked = self.checks.tasks.get_mut(task);
+        tracked.expect("it was scheduled").endings += 1;
     }
 }

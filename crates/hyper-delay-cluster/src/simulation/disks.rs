@@ -1,11 +1,11 @@
-//! What the disks of nodes have, and how they lose it.
+//! The disks of nodes, and their losses.
 
 use std::sync::Arc;
 
 use super::world::{MILLI, World};
-use crate::{ShardId, replica::Applied, shard::Shard};
+use crate::{ShardId, replica::AppliedEntry, shard::Shard};
 use hyper_delay_store::{
-    Room, Space,
+    DiskSpace, Space,
     fake::Fake,
     record::{self, key},
 };
@@ -14,20 +14,20 @@ use hyper_delay_store::{
 /// the journal is not shortened by what was known then.
 const PAUSE: u64 = 12_000 * MILLI;
 
-/// How disks are lost.
+/// Losses of disks.
 #[derive(Debug)]
-pub(super) struct Disks {
+pub(super) struct DiskFaults {
     /// Of their own, so that the rest of a history does not depend on them.
     random: fastrand::Rng,
     /// The percentage of power failures after which a node has lost its disk.
     lost: u8,
     last: u64,
-    full: Full,
+    full: FullDisk,
 }
 
 /// A disk that is full for some time.
 #[derive(Debug)]
-struct Full {
+struct FullDisk {
     /// Of its own, too.
     random: fastrand::Rng,
     /// The percentage of faults with which a disk fills up.
@@ -36,14 +36,14 @@ struct Full {
     now: Option<(usize, u64)>,
 }
 
-impl Disks {
+impl DiskFaults {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed ^ 0x6469_736b);
         Self {
             lost: *random.choice(&[0, 15, 60]).expect("there are three"),
             random,
             last: 0,
-            full: Full::new(seed ^ 0x6675_6c6c),
+            full: FullDisk::new(seed ^ 0x6675_6c6c),
         }
     }
 
@@ -54,7 +54,7 @@ impl Disks {
     }
 }
 
-impl Full {
+impl FullDisk {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         Self {
@@ -68,15 +68,15 @@ impl Full {
 /// Returns the last entry that is on a disk for sure.
 fn synced(disk: &Fake) -> u64 {
     let synced = disk.on_disk(Space::Meta, key::SYNCED);
-    let synced = synced.map(|it| record::decode::<Applied>(&it).expect("it is whole"));
+    let synced = synced.map(|it| record::decode::<AppliedEntry>(&it).expect("it is whole"));
     synced.map_or(0, |it| it.seq)
 }
 
 impl World {
     /// The power of a node has failed, and perhaps its disk, too.
-    pub(super) fn loses_disk(&mut self, node: usize) {
+    pub(super) fn lose_disk(&mut self, node: usize) {
         if self.disks.random.u8(0..100) < self.disks.lost && self.may_lose_disk(node) {
-            self.remembers(node);
+            self.note_disk_contents(node);
             for disk in &mut self.nodes[node].disks {
                 if self.disks.random.u8(0..4) > 0 {
                     *disk = Arc::default();
@@ -84,32 +84,32 @@ impl World {
             }
             self.disks.last = self.at;
             for shard in (0..self.charter.shards).map(ShardId) {
-                self.is_kept(shard);
+                self.check_trim(shard);
             }
         }
     }
 
     /// A file of a node that runs is damaged, now and then.
-    pub(super) fn damages_disk(&mut self) {
+    pub(super) fn damage_disk(&mut self) {
         let node = self.disks.random.usize(0..self.nodes.len());
         if self.disks.random.u8(0..200) < self.disks.lost && self.may_lose_disk(node) {
-            self.remembers(node);
+            self.note_disk_contents(node);
             let shard = self.disks.random.usize(0..self.charter.shards.into());
             self.nodes[node].disks[shard].damage();
             self.disks.last = self.at;
             for shard in (0..self.charter.shards).map(ShardId) {
-                self.is_kept(shard);
+                self.check_trim(shard);
             }
         }
     }
 
     /// The disk of a node fills up now and then: with tasks, or to its last byte.
-    pub(super) fn fills_disk(&mut self) {
+    pub(super) fn fill_disk(&mut self) {
         let full = &mut self.disks.full;
         if full.now.is_some_and(|(_, until)| self.at < until) {
             return;
         }
-        self.frees_disks();
+        self.free_disks();
         if self.is_faultless() {
             return;
         }
@@ -117,21 +117,21 @@ impl World {
         if full.random.u8(0..100) < full.percentage {
             let node = full.random.usize(0..self.nodes.len());
             let room = match full.random.bool() {
-                true => Room::none(),
-                false => Room::for_new_tasks(0),
+                true => DiskSpace::none(),
+                false => DiskSpace::for_new_tasks(0),
             };
             for disk in &self.nodes[node].disks {
-                disk.room_is(room);
+                disk.set_disk_space(room);
             }
             full.now = Some((node, self.at + full.random.u64(500..8_000) * MILLI));
         }
     }
 
     /// All disks have room again.
-    pub(super) fn frees_disks(&mut self) {
+    pub(super) fn free_disks(&mut self) {
         if let Some((node, _)) = self.disks.full.now.take() {
             for disk in &self.nodes[node].disks {
-                disk.room_is(Room::AMPLE);
+                disk.set_disk_space(DiskSpace::UNLIMITED);
             }
         }
     }
@@ -168,15 +168,18 @@ impl World {
     }
 
     /// Returns the last entry of a shard that is on the disk of a node.
-    fn has(&self, node: usize, shard: u16) -> u64 {
+    fn synced_on(&self, node: usize, shard: u16) -> u64 {
         let disk = &self.nodes[node].disks[usize::from(shard)];
         if disk.is_damaged() { 0 } else { synced(disk) }
     }
 
     /// Notes what a node had on its disks.
-    fn remembers(&mut self, node: usize) {
+    fn note_disk_contents(&mut self, node: usize) {
         let node = &mut self.nodes[node];
-        let had = node.had.iter_mut().zip(&mut node.has_had);
+        let had = node
+            .max_synced
+            .iter_mut()
+            .zip(&mut node.max_synced_since_start);
         for (disk, (had, has_had)) in node.disks.iter().zip(had) {
             *had = synced(disk).max(*had);
             *has_had = synced(disk).max(*has_had);
@@ -184,10 +187,10 @@ impl World {
     }
 
     /// The log has noted what a node has: not more than it has had since it was started.
-    pub(super) fn is_noted(&mut self, node: usize, shard: ShardId) {
-        self.remembers(node);
+    pub(super) fn check_report(&mut self, node: usize, shard: ShardId) {
+        self.note_disk_contents(node);
         let noted = self.reported(node, shard.0);
-        let has_had = self.nodes[node].has_had[usize::from(shard.0)];
+        let has_had = self.nodes[node].max_synced_since_start[usize::from(shard.0)];
         if noted > has_had {
             let name = &self.nodes[node].member.node;
             let broken = format!("the log says {noted} of {name}, which has had {has_had}");
@@ -197,20 +200,20 @@ impl World {
 
     /// The journal was shortened, or a disk was lost: a majority had all before it on its disks, and one node still
     /// has.
-    pub(super) fn is_kept(&mut self, shard: ShardId) {
+    pub(super) fn check_trim(&mut self, shard: ShardId) {
         let first = self.first(shard);
         let nodes = 0..self.nodes.len();
         for node in nodes.clone() {
-            self.remembers(node);
+            self.note_disk_contents(node);
         }
         let place = usize::from(shard.0);
         let had = nodes
             .clone()
-            .filter(|node| self.nodes[*node].had[place] + 1 >= first);
+            .filter(|node| self.nodes[*node].max_synced[place] + 1 >= first);
         let (had, all) = (had.count(), self.nodes.len());
         let has = nodes
             .clone()
-            .filter(|node| self.has(*node, shard.0) + 1 >= first);
+            .filter(|node| self.synced_on(*node, shard.0) + 1 >= first);
         let result = match (had, has.count()) {
             (had, _) if had <= all / 2 => Err(format!(
                 "the journal begins with {first}, and {had} of {all} nodes had all before it"

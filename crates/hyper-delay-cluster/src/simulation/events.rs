@@ -1,4 +1,4 @@
-//! What happens in a history.
+//! The events of a history.
 
 use std::mem;
 
@@ -8,49 +8,54 @@ use super::{
 };
 use crate::{
     ShardId,
-    calls::CallId,
+    call_id::CallId,
     forward,
-    log::{Answer, LeaseId, Request, Unanswered},
-    replica::Persisting,
-    shard::{Event, Fetch, PeerId},
+    log::{LeaseId, LogAnswer, LogRequest, LogUnanswered},
+    replica::ReplicaSync,
+    shard::{PeerId, ShardEvent, SnapshotFetch},
 };
-use hyper_delay_engine::scheduler::{ConsumerId, Message};
+use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
 use hyper_delay_store::fake::Fake;
 
 /// A process, by its node and the number of its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Life {
+pub(super) struct ProcessId {
     pub(super) node: usize,
-    pub(super) life: u64,
+    pub(super) start: u64,
 }
 
-/// What happens at a moment.
+/// An event of a history.
 #[derive(Debug)]
-pub(super) enum Happening {
+pub(super) enum SimulationEvent {
     /// A request reaches the log.
-    Request(Life, Part, CallId, Request),
+    Request(ProcessId, ProcessPart, CallId, LogRequest),
     /// An answer, or the end of the time for it, reaches a process.
-    Answer(Life, Part, CallId, Result<Answer, Unanswered>),
-    /// A part of a process is told the time.
-    Tick(Life, Part),
+    Answer(
+        ProcessId,
+        ProcessPart,
+        CallId,
+        Result<LogAnswer, LogUnanswered>,
+    ),
+    /// A tick of a part of a process.
+    Tick(ProcessId, ProcessPart),
     /// News of the journal, or of a link, reach a shard of a process.
-    News(Life, ShardId, Event),
+    News(ProcessId, ShardId, ShardEvent),
     /// A disk has synced.
-    Persist(Life, ShardId, Persisting<Fake>),
+    Persist(ProcessId, ShardId, ReplicaSync<Fake>),
     /// A message is about to be written to the socket of a consumer.
-    Socket(Life, ConsumerId, Message),
+    Socket(ProcessId, ConsumerId, ConsumerMessage),
     /// Something reaches the forwarder of a process.
-    Forwarder(Life, forward::Event),
+    Forwarder(ProcessId, forward::ForwarderEvent),
     /// A message of a serving node reaches the leader of a shard over a link.
-    ToLeader(PeerId, Life, ShardId, Event),
+    ToLeader(PeerId, ProcessId, ShardId, ShardEvent),
     /// A message of a leader reaches a serving node over a link.
-    ToServing(PeerId, Life, forward::Event),
+    ToServing(PeerId, ProcessId, forward::ForwarderEvent),
     /// A consumer answers a delivery.
-    Answers(Life, usize, ConsumerId, consumers::Answer),
+    Answers(ProcessId, usize, ConsumerId, consumers::ConsumerAnswer),
     /// The request for a snapshot reaches another node.
-    Snapshot(Life, ShardId, Fetch),
+    Snapshot(ProcessId, ShardId, SnapshotFetch),
     /// The snapshot is there, or not.
-    Snapshotted(Life, ShardId, Fetch, Option<Vec<u8>>),
+    SnapshotArrived(ProcessId, ShardId, SnapshotFetch, Option<Vec<u8>>),
     /// Processes connect to each other.
     Connect,
     /// Clients connect.
@@ -74,7 +79,7 @@ pub(super) enum Happening {
     /// A node is cut off from the log for this long.
     Cut(usize, u64),
     /// A process ends.
-    End(Life),
+    End(ProcessId),
     /// A node is started.
     Start(usize),
     /// The pause of a process is over, if it was not made longer.
@@ -83,36 +88,36 @@ pub(super) enum Happening {
 
 /// A part of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum ProcessPart {
     Lease,
     Forwarder,
     Shard(ShardId),
 }
 
 impl World {
-    pub(super) fn happens(&mut self, happening: Happening) {
+    pub(super) fn handle(&mut self, happening: SimulationEvent) {
         let life = match &happening {
-            Happening::Answer(life, ..)
-            | Happening::Tick(life, _)
-            | Happening::News(life, ..)
-            | Happening::Persist(life, ..)
-            | Happening::Socket(life, ..)
-            | Happening::Forwarder(life, ..)
-            | Happening::ToLeader(_, life, ..)
-            | Happening::ToServing(_, life, _)
-            | Happening::Snapshotted(life, ..)
-            | Happening::Answers(life, ..) => Some(*life),
+            SimulationEvent::Answer(life, ..)
+            | SimulationEvent::Tick(life, _)
+            | SimulationEvent::News(life, ..)
+            | SimulationEvent::Persist(life, ..)
+            | SimulationEvent::Socket(life, ..)
+            | SimulationEvent::Forwarder(life, ..)
+            | SimulationEvent::ToLeader(_, life, ..)
+            | SimulationEvent::ToServing(_, life, _)
+            | SimulationEvent::SnapshotArrived(life, ..)
+            | SimulationEvent::Answers(life, ..) => Some(*life),
             _ => None,
         };
         if let Some(life) = life {
             let node = &mut self.nodes[life.node];
-            if node.life != life.life || node.process.is_none() {
+            if node.starts != life.start || node.process.is_none() {
                 return;
             }
             if node.stopped_until > self.at || !node.backlog.is_empty() {
                 if node.backlog.is_empty() {
                     let pause = node.stopped_until - self.at;
-                    self.after(pause, Happening::Resume(life.node));
+                    self.after(pause, SimulationEvent::Resume(life.node));
                 }
                 return self.nodes[life.node].backlog.push_back(happening);
             }
@@ -121,80 +126,86 @@ impl World {
             eprintln!("{} {happening:?}", self.at / MILLI);
         }
         match happening {
-            Happening::Request(life, part, call, request) => {
-                self.reaches_log(life, part, call, &request);
+            SimulationEvent::Request(life, part, call, request) => {
+                self.deliver_to_log(life, part, call, &request);
             }
-            Happening::Answer(life, part, call, answer) => self.answered(life, part, call, answer),
-            Happening::Tick(life, part) => {
-                // A part that is told the time earlier than planned has a later plan.
+            SimulationEvent::Answer(life, part, call, answer) => {
+                self.answered(life, part, call, answer);
+            }
+            SimulationEvent::Tick(life, part) => {
+                // A part with an earlier tick than planned has a later plan.
                 if self.ticks.get(&(life, part)).is_none_or(|at| *at > self.at) {
                     return;
                 }
                 self.ticks.remove(&(life, part));
                 match part {
-                    Part::Lease => self.lease(life),
-                    Part::Forwarder => self.forwarder(life, None),
-                    Part::Shard(shard) => self.shard(life, shard, None),
+                    ProcessPart::Lease => self.lease(life),
+                    ProcessPart::Forwarder => self.forwarder(life, None),
+                    ProcessPart::Shard(shard) => self.shard(life, shard, None),
                 }
             }
-            Happening::News(life, shard, event) => self.shard(life, shard, Some(event)),
-            Happening::Persist(life, shard, persisting)
+            SimulationEvent::News(life, shard, event) => self.shard(life, shard, Some(event)),
+            SimulationEvent::Persist(life, shard, persisting)
                 if !self.is_faultless() && self.random.u8(0..16) == 0 =>
             {
                 let disk = &self.nodes[life.node].disks[usize::from(shard.0)];
-                disk.power_fails_after(self.random.usize(0..2));
+                disk.fail_power_after(self.random.usize(0..2));
                 // The process is gone, so the result is not reported.
                 let _ = self.persist(life, shard, persisting);
                 let time = self.random.u64(10..2_000) * MILLI;
                 self.lose_power(life.node, time);
             }
-            Happening::Persist(life, shard, persisting) => {
+            SimulationEvent::Persist(life, shard, persisting) => {
                 let result = self.persist(life, shard, persisting);
-                self.shard(life, shard, Some(Event::Persisted(result)));
+                self.shard(life, shard, Some(ShardEvent::Persisted(result)));
             }
-            Happening::Socket(life, consumer, message) => self.writes(life, consumer, message),
-            Happening::Forwarder(life, event) => self.forwarder(life, Some(event)),
-            Happening::ToLeader(peer, life, shard, event) => {
+            SimulationEvent::Socket(life, consumer, message) => {
+                self.write_to_socket(life, consumer, message);
+            }
+            SimulationEvent::Forwarder(life, event) => self.forwarder(life, Some(event)),
+            SimulationEvent::ToLeader(peer, life, shard, event) => {
                 if self.link_is_there(peer) {
                     self.shard(life, shard, Some(event));
                 }
             }
-            Happening::ToServing(peer, life, event) => {
+            SimulationEvent::ToServing(peer, life, event) => {
                 if self.link_is_there(peer) {
                     self.forwarder(life, Some(event));
                 }
             }
-            Happening::Answers(life, client, consumer, answer) => {
-                self.answers(life, (client, consumer), answer);
+            SimulationEvent::Answers(life, client, consumer, answer) => {
+                self.answer(life, (client, consumer), answer);
             }
-            Happening::Snapshot(life, shard, fetch) => self.gives(life, shard, fetch),
-            Happening::Snapshotted(life, shard, fetch, snapshot) => {
-                self.has_received(life, shard, &fetch, snapshot);
+            SimulationEvent::Snapshot(life, shard, fetch) => {
+                self.provide_snapshot(life, shard, fetch);
             }
-            Happening::Connect => self.connect(),
-            Happening::Clients => self.clients_connect(),
-            Happening::Resume(node) => self.resume(node),
-            Happening::Client => self.client_acts(),
-            Happening::Registers(client, consumer, route, joins) => {
-                self.registers(client, consumer, route, joins);
+            SimulationEvent::SnapshotArrived(life, shard, fetch, snapshot) => {
+                self.snapshot_arrived(life, shard, &fetch, snapshot);
             }
-            Happening::Unanswered(task) => self.unanswered(task),
-            Happening::Read => self.read(),
-            Happening::Operator => self.operates(),
-            Happening::Fault => self.fault(),
-            Happening::Takeover => self.prepares_takeover(),
-            Happening::Cancels(shard) => self.cancels_next(shard),
-            Happening::Cut(node, time) => {
+            SimulationEvent::Connect => self.connect(),
+            SimulationEvent::Clients => self.clients_connect(),
+            SimulationEvent::Resume(node) => self.resume(node),
+            SimulationEvent::Client => self.client_acts(),
+            SimulationEvent::Registers(client, consumer, route, joins) => {
+                self.register(client, consumer, route, joins);
+            }
+            SimulationEvent::Unanswered(task) => self.unanswered(task),
+            SimulationEvent::Read => self.read(),
+            SimulationEvent::Operator => self.operate(),
+            SimulationEvent::Fault => self.fault(),
+            SimulationEvent::Takeover => self.prepare_takeover(),
+            SimulationEvent::Cancels(shard) => self.cancel_next(shard),
+            SimulationEvent::Cut(node, time) => {
                 if !self.is_calm() {
                     self.cut_until[node] = self.at + time;
                 }
             }
-            Happening::End(life) => {
-                if self.life(life.node) == life {
-                    self.ends(life);
+            SimulationEvent::End(life) => {
+                if self.process_id(life.node) == life {
+                    self.end_process(life);
                 }
             }
-            Happening::Start(node) => {
+            SimulationEvent::Start(node) => {
                 let Self {
                     nodes,
                     charter,
@@ -211,7 +222,7 @@ impl World {
                 let lease = LeaseId(random.u64(..));
                 let moment = (*at, *planted, lease);
                 nodes[node].start(*charter, members, moment, *options);
-                let life = self.life(node);
+                let life = self.process_id(node);
                 self.lease(life);
                 self.forwarder(life, None);
                 for shard in (0..self.charter.shards).map(ShardId) {
@@ -225,10 +236,10 @@ impl World {
     fn resume(&mut self, node: usize) {
         let until = self.nodes[node].stopped_until;
         if until > self.at {
-            return self.after(until - self.at, Happening::Resume(node));
+            return self.after(until - self.at, SimulationEvent::Resume(node));
         }
         for happening in mem::take(&mut self.nodes[node].backlog) {
-            self.happens(happening);
+            self.handle(happening);
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::name::TaskName;
-use crate::entry::{self, Change};
+use super::task_name::TaskName;
+use crate::entry::{self, EntryChange};
 use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_store::{
     Space,
@@ -16,7 +16,7 @@ pub(super) type SentCopy = (ConsumerId, TaskName, u64, u32);
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Failures {
+pub(super) struct FailedRounds {
     /// How many rounds of each revision have failed.
     failed: BTreeMap<u64, u32>,
     left: BTreeSet<ConsumerId>,
@@ -28,14 +28,19 @@ pub(super) struct Failures {
 /// As many of a task in a row are no failures.
 const UNHARMED: usize = 10;
 
-impl Failures {
+impl FailedRounds {
     /// A client leaves its node.
-    pub(super) fn leaves(&mut self, consumer: ConsumerId) {
+    pub(super) fn connection_left(&mut self, consumer: ConsumerId) {
         self.left.insert(consumer);
     }
 
-    /// A client gives a delivery back, and says whether it has failed.
-    pub(super) fn gives_back(&mut self, consumer: ConsumerId, name: &TaskName, failed: bool) {
+    /// A client gives a delivery back, as failed or not.
+    pub(super) fn delivery_returned(
+        &mut self,
+        consumer: ConsumerId,
+        name: &TaskName,
+        failed: bool,
+    ) {
         match failed {
             true => {
                 self.given_back.insert((consumer, name.clone()));
@@ -51,7 +56,7 @@ impl Failures {
         sent: impl Iterator<Item = &'a SentCopy> + Clone,
         is_late: impl Fn(&SentCopy) -> bool,
     ) -> Result<(), String> {
-        let Ok((_, Change::Writes(batch))) = entry::decode(bytes) else {
+        let Ok((_, EntryChange::Writes(batch))) = entry::decode(bytes) else {
             return Ok(());
         };
         for (space, key, value) in batch.into_writes() {

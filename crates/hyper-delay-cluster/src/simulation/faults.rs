@@ -1,10 +1,10 @@
-//! What goes wrong.
+//! Faults of nodes, links and the log.
 
 use std::sync::Arc;
 
 use super::{
-    Faults,
-    events::Happening,
+    FaultSet,
+    events::SimulationEvent,
     world::{MILLI, World},
 };
 use crate::shard::PeerId;
@@ -13,7 +13,7 @@ impl World {
     /// Something goes wrong, and again a little later.
     pub(super) fn fault(&mut self) {
         if self.is_calm() {
-            return self.mend();
+            return self.repair();
         }
         let node = self.random.usize(0..self.nodes.len());
         let time = match self.random.bool() {
@@ -21,14 +21,14 @@ impl World {
             false => self.random.u64(400..6_000) * MILLI,
         };
         let kind = match self.faults {
-            Faults::All => self.random.u8(0..10),
-            Faults::Harmless => *self.random.choice(&[7, 9]).expect("there are two"),
+            FaultSet::All => self.random.u8(0..10),
+            FaultSet::Harmless => *self.random.choice(&[7, 9]).expect("there are two"),
         };
         match kind {
             0 | 1 => self.lose_power(node, time),
             2 => {
                 self.end(node);
-                self.after(time, Happening::Start(node));
+                self.after(time, SimulationEvent::Start(node));
             }
             3..6 => {
                 let until = self.at + time;
@@ -38,7 +38,7 @@ impl World {
             6 if self.random.bool() => {
                 // The last answers before it is cut off are slow.
                 self.slow_until[node] = self.at + 1_000 * MILLI;
-                self.after(1_000 * MILLI, Happening::Cut(node, time));
+                self.after(1_000 * MILLI, SimulationEvent::Cut(node, time));
             }
             6 => self.cut_until[node] = self.at + time,
             7 => {
@@ -50,16 +50,16 @@ impl World {
             8 => self.log_is_down_until = self.at + time / 2,
             _ => {
                 self.hand_over(node);
-                let life = self.life(node);
+                let life = self.process_id(node);
                 let most = *self.random.choice(&[20, 1_500]).expect("there are two");
                 let pause = self.random.u64(0..most) * MILLI;
-                self.after(pause, Happening::End(life));
+                self.after(pause, SimulationEvent::End(life));
             }
         }
-        self.damages_disk();
-        self.fills_disk();
+        self.damage_disk();
+        self.fill_disk();
         let pause = self.random.u64(20..3_000) * MILLI;
-        self.after(pause, Happening::Fault);
+        self.after(pause, SimulationEvent::Fault);
     }
 
     /// The machine of a node loses its power, and each space of its stores what it had not synced.
@@ -69,12 +69,12 @@ impl World {
         for disk in &mut self.nodes[node].disks {
             *disk = Arc::new(disk.power_loss_by_space(|unsynced| random.usize(0..=unsynced)));
         }
-        self.loses_disk(node);
-        self.after(time, Happening::Start(node));
+        self.lose_disk(node);
+        self.after(time, SimulationEvent::Start(node));
     }
 
-    fn mend(&mut self) {
-        self.frees_disks();
+    fn repair(&mut self) {
+        self.free_disks();
         self.log_is_down_until = 0;
         self.cut_until.fill(0);
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Faults, Planted, World, number};
+use super::{FaultSet, PlantedFault, World, number};
 use hyper_delay_engine::sizes::{Size, counts};
 
 /// Histories with all faults in an ordinary run of the tests.
@@ -67,8 +67,8 @@ fn with_all_faults(part: usize) {
     counts::begin();
     let mut number = 0;
     for seed in seeds(SEEDS, part) {
-        let _panics = Told(seed);
-        if let Err(broken) = World::new(seed, Planted::Nothing, Faults::All).run() {
+        let _panics = SeedOnPanic(seed);
+        if let Err(broken) = World::new(seed, PlantedFault::Nothing, FaultSet::All).run() {
             panic!("CLUSTER_SEED={seed}: {broken}");
         }
         number += 1;
@@ -81,14 +81,14 @@ fn with_all_faults(part: usize) {
 fn planned(part: usize) {
     let (mut number, mut handed_over) = (0, 0);
     for seed in seeds(PLANNED_SEEDS, part) {
-        let _panics = Told(seed);
-        match World::new(seed, Planted::Nothing, Faults::Harmless).run() {
+        let _panics = SeedOnPanic(seed);
+        match World::new(seed, PlantedFault::Nothing, FaultSet::Harmless).run() {
             Ok(copies) => handed_over += copies,
             Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
         }
         number += 1;
     }
-    // Otherwise the histories say nothing. One that is repeated alone may.
+    // Otherwise the histories prove nothing. One that is repeated alone may.
     assert!(
         number < 2 || 2 * handed_over >= number,
         "{handed_over} copies were handed over in {number} histories"
@@ -98,8 +98,8 @@ fn planned(part: usize) {
 fn with_reads(part: usize) {
     let (mut number, mut done) = (0, 0);
     for seed in seeds(READ_SEEDS, part) {
-        let _panics = Told(seed);
-        let world = World::new(seed, Planted::Nothing, Faults::All).with_reads(seed);
+        let _panics = SeedOnPanic(seed);
+        let world = World::new(seed, PlantedFault::Nothing, FaultSet::All).with_reads(seed);
         match world.run_with_reads() {
             Ok(reads) => done += reads,
             Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
@@ -129,9 +129,9 @@ fn range(default: u64) -> Range<u64> {
 }
 
 /// Names the seed of a history that panics.
-struct Told(u64);
+struct SeedOnPanic(u64);
 
-impl Drop for Told {
+impl Drop for SeedOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("CLUSTER_SEED={}", self.0);

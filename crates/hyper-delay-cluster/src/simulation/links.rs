@@ -1,37 +1,39 @@
 //! The links between the nodes, and the forwarders at their ends.
 
 use super::{
-    Planted,
-    events::{Happening, Life},
+    PlantedFault,
+    events::{ProcessId, SimulationEvent},
     world::{MILLI, World},
 };
 use crate::{
     ShardId,
     forward::{
-        Effects, Event,
-        wire::{ToServing, Told},
+        ForwarderEffects, ForwarderEvent,
+        wire::{ToConnection, ToServing},
     },
     log::NodeName,
     shard::{self, PeerId},
 };
-use hyper_delay_engine::scheduler::{ConsumerId, CopyOf, Input, Message, Next};
+use hyper_delay_engine::scheduler::{
+    ConsumerId, ConsumerMessage, CopyId, NextCall, SchedulerInput,
+};
 
 /// A message on a link is on its way for this long at the most.
 pub(super) const SLOWEST: u64 = 900 * MILLI;
 
 /// A link from a serving node to another one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Link {
-    pub(super) serving: Life,
-    pub(super) leading: Life,
+pub(super) struct SimulatedLink {
+    pub(super) serving: ProcessId,
+    pub(super) leading: ProcessId,
     /// What was sent last in each direction arrives then.
     arrives: [u64; 2],
 }
 
 impl World {
     /// Tells the forwarder of a process what has happened, and the time.
-    pub(super) fn forwarder(&mut self, life: Life, event: Option<Event>) {
-        let event = event.and_then(|event| self.for_forwarder(event));
+    pub(super) fn forwarder(&mut self, life: ProcessId, event: Option<ForwarderEvent>) {
+        let event = event.and_then(|event| self.alter_forwarder_event(event));
         let node = &mut self.nodes[life.node];
         let now = node.drift.now(self.at);
         let process = node.process.as_mut().expect("it runs");
@@ -42,29 +44,29 @@ impl World {
         let next = forwarder.tick(now);
         let effects = forwarder.take_effects();
         let next = match next {
-            Next::Now => Some(self.at + 1_000),
-            Next::At(tick) => Some(node.drift.reaches(tick)),
-            Next::Never => None,
+            NextCall::Now => Some(self.at + 1_000),
+            NextCall::At(tick) => Some(node.drift.reaches(tick)),
+            NextCall::Never => None,
         };
-        self.wakes(life, super::events::Part::Forwarder, next);
-        self.forwards(life, effects);
+        self.schedule_tick(life, super::events::ProcessPart::Forwarder, next);
+        self.carry_out_forwarder(life, effects);
     }
 
-    fn forwards(&mut self, life: Life, effects: Effects) {
+    fn carry_out_forwarder(&mut self, life: ProcessId, effects: ForwarderEffects) {
         self.may_read(life, effects.fresh);
         for (node, shard, message) in effects.to_leaders {
             let leading = self.node_named(&node);
             if leading == life.node {
-                let event = shard::Event::Peer(PeerId(0), message);
-                self.after(1_000, Happening::News(life, shard, event));
+                let event = shard::ShardEvent::PeerMessage(PeerId(0), message);
+                self.after(1_000, SimulationEvent::News(life, shard, event));
                 continue;
             }
-            let Some((peer, arrives)) = self.on_link(life, leading, 0) else {
+            let Some((peer, arrives)) = self.find_link(life, leading, 0) else {
                 continue;
             };
             let leading = self.links[&peer].leading;
-            let event = shard::Event::Peer(peer, message);
-            let happening = Happening::ToLeader(peer, leading, shard, event);
+            let event = shard::ShardEvent::PeerMessage(peer, message);
+            let happening = SimulationEvent::ToLeader(peer, leading, shard, event);
             self.after(arrives, happening);
         }
         // A socket can be slow.
@@ -80,15 +82,20 @@ impl World {
             let socket = self.sockets.entry(consumer).or_default();
             *socket = (self.at + pause).max(*socket);
             let waits = *socket - self.at;
-            self.after(waits, Happening::Socket(life, consumer, message));
+            self.after(waits, SimulationEvent::Socket(life, consumer, message));
         }
     }
 
-    /// A shard tells the serving nodes something.
-    pub(super) fn tells(&mut self, life: Life, shard: ShardId, told: Vec<(PeerId, ToServing)>) {
+    /// Sends the messages of a shard to serving nodes.
+    pub(super) fn send_to_peers(
+        &mut self,
+        life: ProcessId,
+        shard: ShardId,
+        messages: Vec<(PeerId, ToServing)>,
+    ) {
         let epoch = self.epochs.get(&(life, shard)).copied().unwrap_or_default();
-        for (peer, message) in told {
-            self.notes(epoch, &message);
+        for (peer, message) in messages {
+            self.check_message(epoch, &message);
             let (serving, arrives) = if peer == PeerId(0) {
                 (life, 1_000)
             } else {
@@ -101,20 +108,22 @@ impl World {
                 }
             };
             let from = self.nodes[life.node].member.node.clone();
-            let event = Event::Told(from, shard, message);
-            self.after(arrives, Happening::ToServing(peer, serving, event));
+            let event = ForwarderEvent::LeaderMessage(from, shard, message);
+            self.after(arrives, SimulationEvent::ToServing(peer, serving, event));
         }
     }
 
-    /// A leader says what the checks are about.
-    fn notes(&mut self, epoch: u64, message: &ToServing) {
+    /// Passes a message of a leader to the checks.
+    fn check_message(&mut self, epoch: u64, message: &ToServing) {
         match message {
-            ToServing::Told(consumer, Told::Deliver(copy)) => {
-                let sent = self.facts.sent(*consumer, &copy.subject, (epoch, self.at));
+            ToServing::Connection(consumer, ToConnection::Deliver(copy)) => {
+                let sent = self
+                    .checks
+                    .sent(*consumer, &copy.revision, (epoch, self.at));
                 self.check(sent);
             }
-            ToServing::Told(_, Told::Reply(_, reply)) => {
-                let answered = self.facts.answered(reply, epoch);
+            ToServing::Connection(_, ToConnection::Reply(_, reply)) => {
+                let answered = self.checks.answered(reply, epoch);
                 self.check(answered);
             }
             _ => {}
@@ -134,7 +143,12 @@ impl World {
     }
 
     /// Returns the link to a node and how long a message is on its way there.
-    fn on_link(&mut self, serving: Life, leading: usize, way: usize) -> Option<(PeerId, u64)> {
+    fn find_link(
+        &mut self,
+        serving: ProcessId,
+        leading: usize,
+        way: usize,
+    ) -> Option<(PeerId, u64)> {
         let mut links = self.links.iter();
         let (peer, _) =
             links.find(|(_, link)| link.serving == serving && link.leading.node == leading)?;
@@ -164,30 +178,33 @@ impl World {
                 {
                     continue;
                 }
-                let (serving, leading) = (self.life(serving), self.life(leading));
+                let (serving, leading) = (self.process_id(serving), self.process_id(leading));
                 let mut links = self.links.values();
                 if links.any(|link| link.serving == serving && link.leading == leading) {
                     continue;
                 }
                 self.last_link += 1;
-                let link = Link {
+                let link = SimulatedLink {
                     serving,
                     leading,
                     arrives: [self.at; 2],
                 };
                 self.links.insert(PeerId(self.last_link), link);
                 let name = self.nodes[leading.node].member.node.clone();
-                self.after(0, Happening::Forwarder(serving, Event::Linked(name)));
+                self.after(
+                    0,
+                    SimulationEvent::Forwarder(serving, ForwarderEvent::Linked(name)),
+                );
             }
         }
         let pause = self.random.u64(5..60) * MILLI;
-        self.after(pause, Happening::Connect);
+        self.after(pause, SimulationEvent::Connect);
     }
 
     /// Whether a process has a link to each other one.
-    pub(super) fn is_linked_to_all(&self, life: Life) -> bool {
+    pub(super) fn is_linked_to_all(&self, life: ProcessId) -> bool {
         (0..self.nodes.len()).all(|node| {
-            let (other, mut links) = (self.life(node), self.links.values());
+            let (other, mut links) = (self.process_id(node), self.links.values());
             node == life.node
                 || self.nodes[node].process.is_none()
                 || links.any(|link| link.serving == life && link.leading == other)
@@ -200,22 +217,26 @@ impl World {
             return;
         };
         let is_ending = self.nodes[link.serving.node].is_ending;
-        if is_ending && (self.life(link.serving.node) == link.serving || link.arrives[0] > self.at)
+        if is_ending
+            && (self.process_id(link.serving.node) == link.serving || link.arrives[0] > self.at)
         {
-            self.cannot_say(link.serving);
+            self.note_unannounced_end(link.serving);
         }
         let most = if self.is_calm() { 5 } else { 700 };
         let late = self.random.u64(0..most) * MILLI;
         let name = self.nodes[link.leading.node].member.node.clone();
-        self.after(0, Happening::Forwarder(link.serving, Event::Unlinked(name)));
+        self.after(
+            0,
+            SimulationEvent::Forwarder(link.serving, ForwarderEvent::Unlinked(name)),
+        );
         for shard in (0..self.charter.shards).map(ShardId) {
-            let event = shard::Event::PeerIsGone(peer);
-            self.after(late, Happening::News(link.leading, shard, event));
+            let event = shard::ShardEvent::PeerDisconnected(peer);
+            self.after(late, SimulationEvent::News(link.leading, shard, event));
         }
     }
 
     /// The links of a process break with it.
-    pub(super) fn break_links_of(&mut self, life: Life) {
+    pub(super) fn break_links_of(&mut self, life: ProcessId) {
         let of = self.links.iter();
         let of = of.filter(|(_, link)| link.serving == life || link.leading == life);
         let of: Vec<PeerId> = of.map(|(peer, _)| *peer).collect();
@@ -225,8 +246,13 @@ impl World {
     }
 
     /// A message is written to a socket, if it is a delivery that may still be written.
-    pub(super) fn writes(&mut self, life: Life, consumer: ConsumerId, message: Message) {
-        if let Message::Deliver {
+    pub(super) fn write_to_socket(
+        &mut self,
+        life: ProcessId,
+        consumer: ConsumerId,
+        message: ConsumerMessage,
+    ) {
+        if let ConsumerMessage::Deliver {
             seq,
             id,
             attempt,
@@ -238,38 +264,41 @@ impl World {
         {
             let now = self.nodes[life.node].drift.now(self.at);
             let authority = authority.as_ref().expect("a cluster has one");
-            let copy = CopyOf {
+            let copy = CopyId {
                 consumer,
                 seq: *seq,
                 id: id.clone(),
             };
             let is_written = match self.planted {
-                Planted::NoLeaseAtTheSocket => true,
-                Planted::KeepsTheOutbox if authority.is_revoked() => true,
+                PlantedFault::NoLeaseAtTheSocket => true,
+                PlantedFault::KeepsTheOutbox if authority.is_revoked() => true,
                 _ => authority.holds(now.monotonic),
             };
             if !is_written {
                 let attempt = *attempt;
-                let event = Event::Input(Input::Void {
+                let event = ForwarderEvent::Input(SchedulerInput::Voided {
                     copy,
                     attempt,
                     authority: Some(authority.clone()),
                 });
-                return self.after(0, Happening::Forwarder(life, event));
+                return self.after(0, SimulationEvent::Forwarder(life, event));
             }
             let (attempt, until) = (*attempt, *until);
             if *write_by <= now.monotonic {
-                let input = Input::SentTooLate {
+                let input = SchedulerInput::SentTooLate {
                     copy,
                     attempt,
                     until,
                 };
-                return self.after(0, Happening::Forwarder(life, Event::Input(input)));
+                return self.after(
+                    0,
+                    SimulationEvent::Forwarder(life, ForwarderEvent::Input(input)),
+                );
             }
             let disk = &self.nodes[life.node].disks[usize::from(authority.shard())];
             if !super::clients::has_content(disk, *seq) {
-                let event = Event::Input(Input::Unsent(copy));
-                return self.after(0, Happening::Forwarder(life, event));
+                let event = ForwarderEvent::Input(SchedulerInput::Unsent(copy));
+                return self.after(0, SimulationEvent::Forwarder(life, event));
             }
         }
         self.received(life, consumer, message);

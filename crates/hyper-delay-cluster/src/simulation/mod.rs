@@ -11,24 +11,24 @@ mod failures;
 mod faults;
 mod histories;
 mod links;
-mod name;
 mod network;
 mod node;
 mod noticed;
 mod operators;
-mod parts;
-mod planted;
+mod planted_faults;
+mod process_parts;
 mod reads;
 mod snapshots;
 mod takeovers;
+mod task_name;
 mod world;
 
-use planted::Planted;
+use planted_faults::PlantedFault;
 use world::World;
 
-/// What goes wrong in a history.
+/// The faults of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Faults {
+enum FaultSet {
     /// Everything.
     All,
     /// Nodes hand over what they lead, end, and are started again. Links break and are there again

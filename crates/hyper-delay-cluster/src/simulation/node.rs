@@ -5,18 +5,19 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{
-    Planted, events::Happening, planted::note_applied, snapshots::Receiving, world::START,
+    PlantedFault, events::SimulationEvent, planted_faults::note_applied,
+    snapshots::SnapshotReceiver, world::START,
 };
 use crate::{
     Charter, ShardId,
-    calls::Calls,
+    call_id::CallIds,
     forward::{self, Forwarder},
     lease::{Lease, LeaseTimes},
     log::{Leader, LeaseId, Member, NodeName},
-    shard::{Setup, Shard},
+    shard::{Shard, ShardSetup},
 };
 use hyper_delay_config::Config;
-use hyper_delay_engine::{clock::Now, scheduler::Settings, sizes::Sizes};
+use hyper_delay_engine::{clock::Now, scheduler::SchedulerSettings, sizes::Sizes};
 use hyper_delay_store::{Durability, fake::Fake};
 
 /// How long the names of finished tasks are kept.
@@ -29,7 +30,7 @@ pub(super) const LEASE: Duration = Duration::from_secs(2);
 
 /// The configuration of all nodes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
+pub(super) struct SimulationOptions {
     /// `window_tasks`.
     pub(super) window: usize,
     /// `ack_timeout_ms`.
@@ -44,14 +45,14 @@ pub(super) struct Options {
 
 /// A clock that is not quite right.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Drift {
+pub(super) struct ClockDrift {
     /// Parts in a million by which it is fast.
     pub(super) rate: i64,
     /// Milliseconds by which the wall clock is ahead.
     pub(super) wall: i64,
 }
 
-impl Options {
+impl SimulationOptions {
     /// Draws the delay of hedged routes. A seed of its own leaves the other histories as they are.
     pub(super) fn hedge(seed: u64) -> Option<u64> {
         let mut random = fastrand::Rng::with_seed(seed ^ 0x6865_6467);
@@ -59,7 +60,7 @@ impl Options {
         *random.choice(&delays).expect("there are some")
     }
 
-    /// Returns how many of ten entries a node is not told of. A serving node whose replica is
+    /// Returns how many of ten entries do not reach a node. A serving node whose replica is
     /// behind still has the content of a task that was acknowledged on another node.
     pub(super) const fn missed_entries(&self) -> u8 {
         if self.hedge.is_some() { 6 } else { 1 }
@@ -72,7 +73,7 @@ impl Options {
     }
 }
 
-impl Drift {
+impl ClockDrift {
     /// Returns the time there at `at`, the true time in nanoseconds.
     pub(super) fn now(self, at: u64) -> Now {
         let drifted = at.cast_signed() + at.cast_signed() / 1_000_000 * self.rate;
@@ -93,44 +94,44 @@ impl Drift {
     }
 }
 
-/// What runs in a process.
+/// The parts of a process.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct SimulatedProcess {
     pub(super) lease: Lease,
-    pub(super) calls: Calls,
+    pub(super) calls: CallIds,
     pub(super) shards: Vec<Shard<Fake>>,
     pub(super) forwarder: Forwarder,
-    /// What the forwarder was told of each shard: how far it is, and who leads it.
+    /// The last applied entry and the leader of each shard, as the forwarder knows them.
     pub(super) known: Vec<(u64, Option<Leader>)>,
     /// What each shard has spooled, and the store that a snapshot has become.
-    pub(super) receiving: Vec<Receiving>,
+    pub(super) receiving: Vec<SnapshotReceiver>,
 }
 
 /// A machine of the cluster.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct SimulatedNode {
     pub(super) member: Member,
-    pub(super) drift: Drift,
+    pub(super) drift: ClockDrift,
     /// One store for each shard.
     pub(super) disks: Vec<Arc<Fake>>,
     /// The last entry of each shard that was ever on the disk for sure.
-    pub(super) had: Vec<u64>,
+    pub(super) max_synced: Vec<u64>,
     /// The same for the time since the last start.
-    pub(super) has_had: Vec<u64>,
+    pub(super) max_synced_since_start: Vec<u64>,
     /// Its process ends as planned: no client connects to it any more.
     pub(super) is_ending: bool,
     /// `None`: it is down.
-    pub(super) process: Option<Process>,
+    pub(super) process: Option<SimulatedProcess>,
     /// The number of starts. What was sent to an earlier process does not reach this one.
-    pub(super) life: u64,
+    pub(super) starts: u64,
     /// It does nothing until this true time.
     pub(super) stopped_until: u64,
     /// What it does then.
-    pub(super) backlog: VecDeque<Happening>,
+    pub(super) backlog: VecDeque<SimulationEvent>,
 }
 
-impl Node {
-    pub(super) fn new(name: &str, drift: Drift, shards: u16) -> Self {
+impl SimulatedNode {
+    pub(super) fn new(name: &str, drift: ClockDrift, shards: u16) -> Self {
         Self {
             member: Member {
                 node: name.into(),
@@ -138,11 +139,11 @@ impl Node {
             },
             drift,
             disks: (0..shards).map(|_| Arc::default()).collect(),
-            had: vec![0; shards.into()],
-            has_had: vec![0; shards.into()],
+            max_synced: vec![0; shards.into()],
+            max_synced_since_start: vec![0; shards.into()],
             is_ending: false,
             process: None,
-            life: 0,
+            starts: 0,
             stopped_until: 0,
             backlog: VecDeque::new(),
         }
@@ -152,19 +153,19 @@ impl Node {
         &mut self,
         charter: Charter,
         members: &Arc<[NodeName]>,
-        (at, planted, lease): (u64, Planted, LeaseId),
-        options: Options,
+        (at, planted, lease): (u64, PlantedFault, LeaseId),
+        options: SimulationOptions,
     ) {
         let now = self.drift.now(at);
-        self.life += 1;
+        self.starts += 1;
         self.is_ending = false;
-        self.has_had.fill(0);
+        self.max_synced_since_start.fill(0);
         for disk in self.disks.iter_mut().filter(|disk| disk.is_damaged()) {
             // It is moved aside.
             *disk = Arc::default();
         }
         let shards = self.disks.iter().zip(0..).map(|(disk, shard)| {
-            if planted == Planted::StartsFromApplied {
+            if planted == PlantedFault::StartsFromApplied {
                 note_applied(disk, Durability::Synced).expect("it works");
             }
             let config = Config {
@@ -181,11 +182,11 @@ impl Node {
                     .collect(),
                 ..Config::default()
             };
-            let setup = Setup {
+            let setup = ShardSetup {
                 charter,
                 shard: ShardId(shard),
                 member: self.member.clone(),
-                settings: Settings::from(Arc::new(config)).with_sizes(Sizes::SMALL),
+                settings: SchedulerSettings::from(Arc::new(config)).with_sizes(Sizes::SMALL),
                 metrics: Arc::default(),
                 dedupe_millis: DEDUPE_MILLIS,
                 lease: LEASE,
@@ -196,15 +197,15 @@ impl Node {
             Shard::open(disk.clone(), setup, members.clone(), now).expect("the disk is whole")
         });
         let mut times = LeaseTimes::of(LEASE);
-        if planted == Planted::NoMargin {
+        if planted == PlantedFault::NoMargin {
             times.margin = Duration::ZERO;
         }
-        self.process = Some(Process {
+        self.process = Some(SimulatedProcess {
             shards: shards.collect(),
             lease: Lease::new(times, self.member.clone(), lease, now),
-            calls: Calls::default(),
+            calls: CallIds::default(),
             forwarder: Forwarder::new(
-                forward::Setup {
+                forward::ForwarderSetup {
                     node: self.member.node.clone(),
                     shards: charter.shards,
                     lease: LEASE,
@@ -218,7 +219,11 @@ impl Node {
                 now,
             ),
             known: vec![(0, None); charter.shards.into()],
-            receiving: self.disks.iter().map(|_| Receiving::default()).collect(),
+            receiving: self
+                .disks
+                .iter()
+                .map(|_| SnapshotReceiver::default())
+                .collect(),
         });
     }
 }

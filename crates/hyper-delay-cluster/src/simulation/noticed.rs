@@ -1,24 +1,24 @@
 //! Faults that are planted in the server must break a promise in some history.
 
-use super::{Faults, Planted, World, number};
+use super::{FaultSet, PlantedFault, World, number};
 
 /// Asserts that a fault breaks a promise in the history of `seed`, and that nothing else does.
 ///
 /// Changes of the server or the simulation change the histories, and then `seed` may no longer do.
 /// `CLUSTER_SEARCH` is how many seeds from it on are tried. `CLUSTER_FROM` replaces it.
-fn is_noticed(planted: Planted, faults: Faults, seed: u64) {
+fn is_noticed(planted: PlantedFault, faults: FaultSet, seed: u64) {
     find(planted, seed, |planted, seed| {
         World::new(seed, planted, faults).run().err()
     });
 }
 
 /// The same for any `history` of a fault and a seed, which returns the promise that is broken.
-fn find(planted: Planted, seed: u64, history: impl Fn(Planted, u64) -> Option<String>) {
+fn find(planted: PlantedFault, seed: u64, history: impl Fn(PlantedFault, u64) -> Option<String>) {
     let from = number("CLUSTER_FROM").unwrap_or(seed);
     let mut seeds = from..from + number("CLUSTER_SEARCH").unwrap_or(1);
     let noticed = seeds.find_map(|seed| {
         let broken = history(planted, seed)?;
-        history(Planted::Nothing, seed)
+        history(PlantedFault::Nothing, seed)
             .is_none()
             .then_some((seed, broken))
     });
@@ -38,118 +38,118 @@ fn find(planted: Planted, seed: u64, history: impl Fn(Planted, u64) -> Option<St
 
 #[test]
 fn reads_that_do_not_wait_for_the_replica_are_noticed() {
-    find(Planted::ReadsAtOnce, 0, |planted, seed| {
-        let world = World::new(seed, planted, Faults::All).with_reads(seed);
+    find(PlantedFault::ReadsAtOnce, 0, |planted, seed| {
+        let world = World::new(seed, planted, FaultSet::All).with_reads(seed);
         world.run_with_reads().err()
     });
 }
 
 #[test]
 fn a_leader_for_which_every_nack_is_a_failure_is_noticed() {
-    is_noticed(Planted::IgnoresUnharmed, Faults::Harmless, 0);
+    is_noticed(PlantedFault::IgnoresUnharmed, FaultSet::Harmless, 0);
 }
 
 #[test]
 fn a_log_without_fences_is_noticed() {
-    is_noticed(Planted::NoFence, Faults::All, 958);
+    is_noticed(PlantedFault::NoFence, FaultSet::All, 958);
 }
 
 #[test]
 fn a_socket_without_a_look_at_the_lease_is_noticed() {
-    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 4);
+    is_noticed(PlantedFault::NoLeaseAtTheSocket, FaultSet::All, 4);
 }
 
 #[test]
 fn a_takeover_that_does_not_compare_the_heartbeat_is_noticed() {
-    is_noticed(Planted::IgnoresHeartbeats, Faults::All, 2447);
+    is_noticed(PlantedFault::IgnoresHeartbeats, FaultSet::All, 2447);
 }
 
 #[test]
 fn a_takeover_that_does_not_wait_for_a_whole_lease_is_noticed() {
-    is_noticed(Planted::ShortWait, Faults::All, 9);
+    is_noticed(PlantedFault::ShortWait, FaultSet::All, 9);
 }
 
 #[test]
 fn a_start_from_what_was_not_synced_is_noticed() {
-    is_noticed(Planted::StartsFromApplied, Faults::All, 0);
+    is_noticed(PlantedFault::StartsFromApplied, FaultSet::All, 0);
 }
 
 #[test]
 fn reports_of_what_is_not_synced_are_noticed() {
-    is_noticed(Planted::ReportsApplied, Faults::All, 0);
+    is_noticed(PlantedFault::ReportsApplied, FaultSet::All, 0);
 }
 
 #[test]
 fn a_lease_without_a_margin_is_noticed() {
-    is_noticed(Planted::NoMargin, Faults::All, 886);
+    is_noticed(PlantedFault::NoMargin, FaultSet::All, 886);
 }
 
 #[test]
 fn a_lease_that_counts_from_the_answer_is_noticed() {
-    is_noticed(Planted::CountsFromReceipt, Faults::All, 448);
+    is_noticed(PlantedFault::CountsFromReceipt, FaultSet::All, 448);
 }
 
 #[test]
 fn a_note_of_what_is_synced_before_it_is_synced_is_noticed() {
-    is_noticed(Planted::NotesBeforeSync, Faults::All, 8);
+    is_noticed(PlantedFault::NotesBeforeSync, FaultSet::All, 8);
 }
 
 #[test]
 fn a_journal_without_its_last_entry_is_noticed() {
-    is_noticed(Planted::TrimsTheLast, Faults::All, 0);
+    is_noticed(PlantedFault::TrimsTheLast, FaultSet::All, 0);
 }
 
 #[test]
 fn an_append_without_an_answer_that_counts_as_failed_is_noticed() {
-    is_noticed(Planted::UnansweredIsFailed, Faults::All, 0);
+    is_noticed(PlantedFault::UnansweredIsFailed, FaultSet::All, 0);
 }
 
 #[test]
 fn a_ledger_that_outlives_its_leadership_is_noticed() {
-    is_noticed(Planted::KeepsTheLedger, Faults::All, 0);
+    is_noticed(PlantedFault::KeepsTheLedger, FaultSet::All, 0);
 }
 
 #[test]
 fn an_outbox_that_outlives_its_session_is_noticed() {
-    is_noticed(Planted::KeepsTheOutbox, Faults::Harmless, 11);
+    is_noticed(PlantedFault::KeepsTheOutbox, FaultSet::Harmless, 11);
 }
 
 #[test]
 fn entries_that_are_applied_in_any_order_are_noticed() {
-    is_noticed(Planted::AppliesInAnyOrder, Faults::All, 0);
+    is_noticed(PlantedFault::AppliesInAnyOrder, FaultSet::All, 0);
 }
 
 #[test]
 fn acks_of_earlier_leaderships_that_are_dropped_are_noticed() {
-    is_noticed(Planted::DropsOlderAcks, Faults::All, 38);
+    is_noticed(PlantedFault::DropsOlderAcks, FaultSet::All, 38);
 }
 
 #[test]
 fn a_planned_end_that_passes_nothing_on_is_noticed() {
-    is_noticed(Planted::PassesNothingOn, Faults::Harmless, 35);
+    is_noticed(PlantedFault::PassesNothingOn, FaultSet::Harmless, 35);
 }
 
 #[test]
 fn a_node_that_ends_without_saying_so_is_noticed() {
-    is_noticed(Planted::EndsInSilence, Faults::Harmless, 6);
+    is_noticed(PlantedFault::EndsInSilence, FaultSet::Harmless, 6);
 }
 
 #[test]
 fn a_broken_link_that_fails_deliveries_is_noticed() {
-    is_noticed(Planted::ClosesDetached, Faults::Harmless, 8);
+    is_noticed(PlantedFault::ClosesDetached, FaultSet::Harmless, 8);
 }
 
 #[test]
 fn trimming_what_a_majority_lacks_is_noticed() {
-    is_noticed(Planted::TrimsPastMajority, Faults::All, 0);
+    is_noticed(PlantedFault::TrimsPastMajority, FaultSet::All, 0);
 }
 
 #[test]
 fn a_wiped_node_that_keeps_its_report_is_noticed() {
-    is_noticed(Planted::KeepsReports, Faults::All, 0);
+    is_noticed(PlantedFault::KeepsReports, FaultSet::All, 0);
 }
 
 #[test]
 fn a_snapshot_without_applied_is_noticed() {
-    is_noticed(Planted::SnapshotWithoutApplied, Faults::All, 0);
+    is_noticed(PlantedFault::SnapshotWithoutApplied, FaultSet::All, 0);
 }

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::{
-    events::{Happening, Life},
-    name::TaskName,
+    events::{ProcessId, SimulationEvent},
+    task_name::TaskName,
     world::{MILLI, World},
 };
-use crate::forward::{AskedId, Event};
+use crate::forward::{CallerId, ForwarderEvent};
 use hyper_delay_protocol::Refusal;
 use hyper_delay_store::Space;
 
 /// The reads of a history. `None` in a world without reads: they would change its histories.
 #[derive(Debug)]
-pub(super) struct Reads {
+pub(super) struct SimulatedReads {
     random: fastrand::Rng,
-    last: AskedId,
-    waiting: BTreeMap<AskedId, Vec<TaskName>>,
+    last: CallerId,
+    waiting: BTreeMap<CallerId, Vec<TaskName>>,
     /// How many were answered.
     pub(super) done: u64,
 }
@@ -24,13 +24,13 @@ pub(super) struct Reads {
 impl World {
     /// Lets clients read, too.
     pub(super) fn with_reads(mut self, seed: u64) -> Self {
-        self.reads = Some(Reads {
+        self.reads = Some(SimulatedReads {
             random: fastrand::Rng::with_seed(seed),
             last: 0,
             waiting: BTreeMap::new(),
             done: 0,
         });
-        self.after(MILLI, Happening::Read);
+        self.after(MILLI, SimulationEvent::Read);
         self
     }
 
@@ -43,23 +43,27 @@ impl World {
         let pause = reads.random.u64(1..300) * MILLI;
         reads.last += 1;
         let id = reads.last;
-        let tasks = self.facts.tasks.iter();
+        let tasks = self.checks.tasks.iter();
         let there = tasks.filter(|(_, task)| {
             task.is_scheduled && task.endings == 0 && task.max_attempts.is_none()
         });
         let there = there.map(|(name, _)| name.clone()).collect();
         reads.waiting.insert(id, there);
         if self.at < self.calm {
-            self.after(pause, Happening::Read);
+            self.after(pause, SimulationEvent::Read);
         }
         let is_stopped = self.nodes[node].stopped_until > self.at;
         if self.nodes[node].process.is_some() && !is_stopped {
-            self.forwarder(self.life(node), Some(Event::Fresh(id, None)));
+            self.forwarder(self.process_id(node), Some(ForwarderEvent::Fresh(id, None)));
         }
     }
 
     /// Clients of a process may read.
-    pub(super) fn may_read(&mut self, life: Life, fresh: Vec<(AskedId, Result<(), Refusal>)>) {
+    pub(super) fn may_read(
+        &mut self,
+        life: ProcessId,
+        fresh: Vec<(CallerId, Result<(), Refusal>)>,
+    ) {
         for (id, result) in fresh {
             let Some(reads) = &mut self.reads else {
                 return;
@@ -72,7 +76,7 @@ impl World {
             let disks = self.nodes[life.node].disks.iter();
             let names: Vec<_> = disks.flat_map(|disk| disk.all(Space::Names)).collect();
             let lacks = there.iter().find(|task| {
-                !self.facts.may_have_ended(task) && !names.iter().any(|(key, _)| task.has_key(key))
+                !self.checks.may_have_ended(task) && !names.iter().any(|(key, _)| task.has_key(key))
             });
             if let Some(task) = lacks {
                 let node = &self.nodes[life.node].member.node;

@@ -3,31 +3,31 @@
 use std::sync::Arc;
 
 use super::{
-    Planted,
-    events::{Happening, Life},
+    PlantedFault,
+    events::{ProcessId, SimulationEvent},
     world::{MILLI, World},
 };
 use crate::{
     ShardId,
-    shard::{Event, Fetch, Shard},
+    shard::{Shard, ShardEvent, SnapshotFetch},
     snapshot::{SnapshotRequest, fill},
 };
-use hyper_delay_archive::backup::Stream;
+use hyper_delay_archive::backup::BackupStream;
 use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{
     Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake, record::key,
 };
 
-/// What a shard of a process receives.
+/// The snapshot that a shard of a process receives.
 #[derive(Debug, Default)]
-pub(super) struct Receiving {
+pub(super) struct SnapshotReceiver {
     spool: Vec<(u64, Arc<[u8]>)>,
     /// The store, with its attempt.
     store: Option<(u64, Arc<Fake>)>,
 }
 
-impl Receiving {
-    /// Lets the shard go on with the store, if it is there. Returns the disk from now on.
+impl SnapshotReceiver {
+    /// Lets the shard resume with the store, if it is there. Returns the disk from now on.
     pub(super) fn replace(&mut self, shard: &mut Shard<Fake>, now: Now) -> Option<Arc<Fake>> {
         let (attempt, store) = self.store.take_if(|_| shard.is_replaceable())?;
         shard.replace(attempt, store.clone(), now).then_some(store)
@@ -45,11 +45,11 @@ impl Receiving {
 
 impl World {
     /// A shard of a process asks for a snapshot, and spools.
-    pub(super) fn receives(
+    pub(super) fn start_fetch(
         &mut self,
-        life: Life,
+        life: ProcessId,
         shard: ShardId,
-        fetch: Option<Fetch>,
+        fetch: Option<SnapshotFetch>,
         spool: Vec<(u64, Arc<[u8]>)>,
     ) {
         if fetch.is_none() && spool.is_empty() {
@@ -58,40 +58,43 @@ impl World {
         let process = self.nodes[life.node].process.as_mut().expect("it runs");
         let receiving = &mut process.receiving[usize::from(shard.0)];
         if fetch.is_some() {
-            *receiving = Receiving::default();
+            *receiving = SnapshotReceiver::default();
         }
         receiving.spool.extend(spool);
         if let Some(fetch) = fetch {
             let delay = self.random.u64(MILLI..500 * MILLI);
-            self.after(delay, Happening::Snapshot(life, shard, fetch));
+            self.after(delay, SimulationEvent::Snapshot(life, shard, fetch));
         }
     }
 
     /// A node is asked for a snapshot.
-    pub(super) fn gives(&mut self, to: Life, shard: ShardId, fetch: Fetch) {
+    pub(super) fn provide_snapshot(&mut self, to: ProcessId, shard: ShardId, fetch: SnapshotFetch) {
         let place = usize::from(shard.0);
         let mut nodes = self.nodes.iter();
-        let giver = nodes.find(|node| node.member.node == fetch.giver);
-        let giver = giver.filter(|node| {
+        let provider = nodes.find(|node| node.member.node == fetch.provider);
+        let provider = provider.filter(|node| {
             let process = node.process.as_ref();
             process.is_some_and(|process| process.shards[place].stopped().is_none())
         });
-        let giver = giver.map(|node| node.disks[place].clone());
+        let provider = provider.map(|node| node.disks[place].clone());
         let is_lost = !self.is_faultless() && self.random.u8(0..5) == 0;
-        let snapshot = giver.filter(|_| !is_lost).map(|disk| bytes(&disk));
+        let snapshot = provider.filter(|_| !is_lost).map(|disk| bytes(&disk));
         let delay = match self.random.bool() {
             true => self.random.u64(MILLI..100 * MILLI),
             false => self.random.u64(MILLI..6_000 * MILLI),
         };
-        self.after(delay, Happening::Snapshotted(to, shard, fetch, snapshot));
+        self.after(
+            delay,
+            SimulationEvent::SnapshotArrived(to, shard, fetch, snapshot),
+        );
     }
 
     /// The snapshot has come.
-    pub(super) fn has_received(
+    pub(super) fn snapshot_arrived(
         &mut self,
-        life: Life,
+        life: ProcessId,
         shard: ShardId,
-        fetch: &Fetch,
+        fetch: &SnapshotFetch,
         snapshot: Option<Vec<u8>>,
     ) {
         let store = Fake::default();
@@ -107,11 +110,11 @@ impl World {
             .map_err(|error| error.to_string()),
         };
         if let Err(why) = filled {
-            let failed = Event::NotFetched(fetch.attempt, why);
+            let failed = ShardEvent::FetchFailed(fetch.attempt, why);
             return self.shard(life, shard, Some(failed));
         }
-        if self.planted == Planted::SnapshotWithoutApplied {
-            self.takes_applied_of_giver(&store, shard, fetch);
+        if self.planted == PlantedFault::SnapshotWithoutApplied {
+            self.copy_applied_of_provider(&store, shard, fetch);
         }
         let process = self.nodes[life.node].process.as_mut().expect("it runs");
         let receiving = &mut process.receiving[usize::from(shard.0)];
@@ -119,11 +122,11 @@ impl World {
         self.shard(life, shard, None);
     }
 
-    /// Notes what the giver of a snapshot has applied by now.
-    fn takes_applied_of_giver(&self, store: &Fake, shard: ShardId, fetch: &Fetch) {
+    /// Notes what the provider of a snapshot has applied by now.
+    fn copy_applied_of_provider(&self, store: &Fake, shard: ShardId, fetch: &SnapshotFetch) {
         let mut nodes = self.nodes.iter();
-        let giver = nodes.find(|node| node.member.node == fetch.giver);
-        let disk = &giver.expect("it is a node").disks[usize::from(shard.0)];
+        let provider = nodes.find(|node| node.member.node == fetch.provider);
+        let disk = &provider.expect("it is a node").disks[usize::from(shard.0)];
         if let Some(applied) = disk.get(Space::Meta, key::APPLIED).expect("it is whole") {
             let mut note = Batch::new();
             note.put(Space::Meta, key::APPLIED, applied.clone());
@@ -135,7 +138,7 @@ impl World {
 
 fn bytes(disk: &Fake) -> Vec<u8> {
     let snapshot = disk.snapshot().expect("it is whole");
-    let mut stream = Stream::begin(snapshot, 0);
+    let mut stream = BackupStream::begin(snapshot, 0);
     let mut bytes = Vec::new();
     loop {
         let next = stream.next(64 << 10).expect("it is whole");

@@ -6,16 +6,16 @@
 //! are due about when the leadership is taken over, and clients cancel them at the new leader.
 
 use super::{
-    events::{Happening, Life, Part},
+    events::{ProcessId, ProcessPart, SimulationEvent},
     world::{MILLI, START, World},
 };
 use crate::{
     ShardId,
-    calls::CallId,
-    log::{Answer, Request},
+    call_id::CallId,
+    log::{LogAnswer, LogRequest},
 };
 
-/// The limit of the rate of a clock, in parts in a million: see [`beats`](crate::beats).
+/// The limit of the rate of a clock, in parts in a million: see [`heartbeat`](crate::heartbeat).
 const LIMIT: i64 = 66_000;
 
 /// A leader is cut off within this time, or not at all: some of its heartbeats.
@@ -28,9 +28,9 @@ pub(super) struct Takeovers {
     random: fastrand::Rng,
     are_close: bool,
     /// The leader that is about to be cut off, and since when.
-    doomed: Option<(Life, u64)>,
+    doomed: Option<(ProcessId, u64)>,
     /// Reads of the journal that reach the log just after its next heartbeat.
-    held: Vec<(Life, Part, CallId, Request)>,
+    held: Vec<(ProcessId, ProcessPart, CallId, LogRequest)>,
 }
 
 impl Takeovers {
@@ -56,13 +56,13 @@ impl Takeovers {
 impl World {
     /// Chooses a leader that is to be cut off, if another node waits for less time than the others
     /// before it takes over. Otherwise the leader is that node, and hands over.
-    pub(super) fn prepares_takeover(&mut self) {
+    pub(super) fn prepare_takeover(&mut self) {
         if !self.takeovers.are_close || self.is_faultless() {
             return;
         }
         let random = &mut self.takeovers.random;
         let pause = random.u64(500..2_500) * MILLI;
-        self.after(pause, Happening::Takeover);
+        self.after(pause, SimulationEvent::Takeover);
         let random = &mut self.takeovers.random;
         let shard = ShardId(random.u16(0..self.charter.shards));
         let first = usize::from(shard.0) % self.nodes.len();
@@ -75,15 +75,15 @@ impl World {
         }
         if leader == first {
             self.hand_over(leader);
-            let life = self.life(leader);
+            let life = self.process_id(leader);
             let pause = self.takeovers.random.u64(20..400) * MILLI;
-            return self.after(pause, Happening::End(life));
+            return self.after(pause, SimulationEvent::End(life));
         }
-        self.takeovers.doomed = Some((self.life(leader), self.at));
+        self.takeovers.doomed = Some((self.process_id(leader), self.at));
         self.takeovers.held.clear();
         for _ in 0..self.takeovers.random.u8(6..20) {
             let ahead = self.takeovers.random.u64(1_900..3_100);
-            self.makes_task(shard, ahead);
+            self.create_task(shard, ahead);
         }
     }
 
@@ -91,15 +91,15 @@ impl World {
     /// of a leader.
     pub(super) fn is_held(
         &mut self,
-        life: Life,
-        part: Part,
+        life: ProcessId,
+        part: ProcessPart,
         call: CallId,
-        request: &Request,
+        request: &LogRequest,
     ) -> bool {
-        let is_read = matches!(request, Request::Tail { .. });
+        let is_read = matches!(request, LogRequest::Tail { .. });
         // A leader that does not live until then is not cut off.
-        let is_due = |(doomed, since): (Life, u64)| {
-            let is_there = self.life(doomed.node) == doomed && self.at < since + LONGEST;
+        let is_due = |(doomed, since): (ProcessId, u64)| {
+            let is_there = self.process_id(doomed.node) == doomed && self.at < since + LONGEST;
             is_there && doomed.node != life.node
         };
         let is_held = is_read && !self.is_calm() && self.takeovers.doomed.is_some_and(is_due);
@@ -111,16 +111,16 @@ impl World {
     }
 
     /// A request has reached the log. Returns how long its answer is on its way, if that is known.
-    pub(super) fn cuts_off(
+    pub(super) fn cut_off(
         &mut self,
-        life: Life,
-        request: &Request,
-        answer: &Answer,
+        life: ProcessId,
+        request: &LogRequest,
+        answer: &LogAnswer,
     ) -> Option<u64> {
         let (doomed, since) = self.takeovers.doomed?;
         let is_beat = matches!(
             (request, answer),
-            (Request::KeepAlive { .. }, Answer::Alive(true))
+            (LogRequest::KeepAlive { .. }, LogAnswer::Alive(true))
         );
         // The tasks that were scheduled for it are acknowledged first.
         let is_due = (since + 100 * MILLI..since + LONGEST).contains(&self.at);
@@ -137,39 +137,39 @@ impl World {
         self.cut_until[life.node] = self.at + time;
         for (life, part, call, request) in std::mem::take(&mut self.takeovers.held) {
             let soon = self.takeovers.random.u64(50_000..MILLI);
-            self.after(soon, Happening::Request(life, part, call, request));
+            self.after(soon, SimulationEvent::Request(life, part, call, request));
         }
         Some(delay)
     }
 
     /// A leadership was taken over: clients cancel what is due next.
-    pub(super) fn is_taken_over(&mut self, shard: ShardId) {
+    pub(super) fn leadership_taken_over(&mut self, shard: ShardId) {
         if !self.takeovers.are_close {
             return;
         }
         for _ in 0..8 {
             let pause = self.takeovers.random.u64(20..300) * MILLI;
-            self.after(pause, Happening::Cancels(shard));
+            self.after(pause, SimulationEvent::Cancels(shard));
         }
     }
 
     /// A client cancels one of the tasks of a shard that are due next.
-    pub(super) fn cancels_next(&mut self, shard: ShardId) {
+    pub(super) fn cancel_next(&mut self, shard: ShardId) {
         let now = START + self.at / MILLI;
         let mut next: Vec<(u64, usize)> = self
             .clients
             .made_of(shard)
             .filter_map(|task| {
-                let known = &self.facts.tasks[&self.clients.name(task)];
-                let is_next = known.fire_at > now && known.can_be_cancelled();
-                is_next.then_some((known.fire_at, task))
+                let tracked = &self.checks.tasks[&self.clients.name(task)];
+                let is_next = tracked.fire_at > now && tracked.can_be_cancelled();
+                is_next.then_some((tracked.fire_at, task))
             })
             .collect();
         next.sort_unstable();
         next.truncate(3);
         let client = self.takeovers.random.usize(0..self.clients.clients.len());
         if let Some((_, task)) = self.takeovers.random.choice(next) {
-            self.cancels(client, task);
+            self.cancel(client, task);
         }
     }
 }

@@ -1,23 +1,23 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{
-    Faults, Planted,
-    checks::Facts,
-    clients::Clients,
-    disks::Disks,
-    events::{Happening, Life, Part},
-    links::Link,
-    name::TaskName,
-    node::{Drift, Node, Options},
+    FaultSet, PlantedFault,
+    checks::HistoryChecks,
+    clients::SimulatedClients,
+    disks::DiskFaults,
+    events::{ProcessId, ProcessPart, SimulationEvent},
+    links::SimulatedLink,
+    node::{ClockDrift, SimulatedNode, SimulationOptions},
     operators::Operators,
-    reads::Reads,
+    reads::SimulatedReads,
     takeovers::Takeovers,
+    task_name::TaskName,
 };
 use crate::{
     Charter, ShardId,
-    log::{NodeName, Request, fake::FakeLog},
+    log::{LogRequest, NodeName, fake::FakeLog},
     replica::genesis,
-    shard::{Event, Kept, PeerId, Shard},
+    shard::{PeerId, SavedLedger, Shard, ShardEvent},
 };
 use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_store::{
@@ -34,59 +34,59 @@ pub(super) const MILLI: u64 = 1_000_000;
 /// Everything there is.
 pub(super) struct World {
     pub(super) random: fastrand::Rng,
-    pub(super) disks: Disks,
+    pub(super) disks: DiskFaults,
     pub(super) takeovers: Takeovers,
-    pub(super) planted: Planted,
+    pub(super) planted: PlantedFault,
     /// The ledgers with which shards began to lead, for a planted fault.
-    pub(super) kept: BTreeMap<(Life, ShardId), Kept>,
-    pub(super) faults: Faults,
+    pub(super) saved_ledgers: BTreeMap<(ProcessId, ShardId), SavedLedger>,
+    pub(super) faults: FaultSet,
     /// The true time in nanoseconds.
     pub(super) at: u64,
     /// What happens is large, and moves when something is inserted before it.
-    queue: BTreeMap<(u64, u64), Box<Happening>>,
+    queue: BTreeMap<(u64, u64), Box<SimulationEvent>>,
     queued: u64,
-    /// When each part is told the time next.
-    pub(super) ticks: BTreeMap<(Life, Part), u64>,
+    /// The next tick of each part.
+    pub(super) ticks: BTreeMap<(ProcessId, ProcessPart), u64>,
     pub(super) log: FakeLog,
     pub(super) log_is_down_until: u64,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<SimulatedNode>,
     /// Until when each node is cut off from the log.
     pub(super) cut_until: Vec<u64>,
     /// Until when the answers of the log to each node are slow.
     pub(super) slow_until: Vec<u64>,
     pub(super) members: Arc<[NodeName]>,
     pub(super) charter: Charter,
-    pub(super) options: Options,
-    pub(super) facts: Facts,
-    pub(super) clients: Clients,
+    pub(super) options: SimulationOptions,
+    pub(super) checks: HistoryChecks,
+    pub(super) clients: SimulatedClients,
     pub(super) operators: Operators,
-    pub(super) links: BTreeMap<PeerId, Link>,
+    pub(super) links: BTreeMap<PeerId, SimulatedLink>,
     /// What was sent last on each connection is written then.
     pub(super) sockets: BTreeMap<ConsumerId, u64>,
     pub(super) last_link: u64,
     /// The last leadership of each shard of each process.
-    pub(super) epochs: BTreeMap<(Life, ShardId), u64>,
+    pub(super) epochs: BTreeMap<(ProcessId, ShardId), u64>,
     /// When the faults end.
     pub(super) calm: u64,
-    pub(super) reads: Option<Reads>,
+    pub(super) reads: Option<SimulatedReads>,
     broken: Option<String>,
     /// Whether everything that happens is printed.
     pub(super) traces: bool,
 }
 
 impl World {
-    pub(super) fn new(seed: u64, planted: Planted, faults: Faults) -> Self {
+    pub(super) fn new(seed: u64, planted: PlantedFault, faults: FaultSet) -> Self {
         // The scheduler takes its seed from here.
         fastrand::seed(seed);
         let mut random = fastrand::Rng::with_seed(seed);
         let charter = Charter::new(1 + u128::from(seed), random.u16(1..=2));
         let charter = charter.expect("the shards can be numbered");
         let mut log = FakeLog::default();
-        log.ignores_fences = planted == Planted::NoFence;
-        log.ignores_beats = planted == Planted::IgnoresHeartbeats;
-        log.leases_look_short = planted == Planted::ShortWait;
-        log.keeps_highest_reports = planted == Planted::KeepsReports;
-        let mut facts = Facts::default();
+        log.ignores_fences = planted == PlantedFault::NoFence;
+        log.ignores_beats = planted == PlantedFault::IgnoresHeartbeats;
+        log.leases_look_short = planted == PlantedFault::ShortWait;
+        log.keeps_highest_reports = planted == PlantedFault::KeepsReports;
+        let mut facts = HistoryChecks::default();
         for shard in (0..charter.shards).map(ShardId) {
             let genesis = genesis(charter, shard).bytes;
             facts.appended(shard, &genesis, 0).expect("it is the first");
@@ -96,37 +96,37 @@ impl World {
         let mut takeovers = Takeovers::new(seed);
         let wrong = *random.choice(&[300, 60_000]).expect("there are two");
         let nodes = ["a", "b", "c"].map(|name| {
-            let drift = Drift {
+            let drift = ClockDrift {
                 rate: takeovers.rate(random.i64(-wrong..=wrong)),
                 wall: random.i64(-200..=200),
             };
-            Node::new(name, drift, charter.shards)
+            SimulatedNode::new(name, drift, charter.shards)
         });
         for node in &nodes {
-            log.carry_out(&Request::Join(node.member.clone()));
+            log.carry_out(&LogRequest::Join(node.member.clone()));
         }
         let calm = random.u64(5_000..40_000) * MILLI;
-        let mut disks = Disks::new(seed);
+        let mut disks = DiskFaults::new(seed);
         let operators = Operators::new(seed, charter.shards);
         let mut world = Self {
             members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
             cut_until: vec![0; nodes.len()],
             slow_until: vec![0; nodes.len()],
             nodes: nodes.into(),
-            options: Options {
+            options: SimulationOptions {
                 window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
                 ack_timeout: *random.choice(&[2_500, 7_000]).expect("there are two"),
-                hedge: Options::hedge(seed),
+                hedge: SimulationOptions::hedge(seed),
                 retention: disks.retention(),
                 dead_retention: operators.dead_retention,
             },
-            clients: Clients::new(&mut random, seed, charter.shards),
+            clients: SimulatedClients::new(&mut random, seed, charter.shards),
             operators,
             random,
             disks,
             takeovers,
             planted,
-            kept: BTreeMap::new(),
+            saved_ledgers: BTreeMap::new(),
             faults,
             // A clock that is slow must not show a time before its epoch.
             at: 1_000 * MILLI,
@@ -136,7 +136,7 @@ impl World {
             log,
             log_is_down_until: 0,
             charter,
-            facts,
+            checks: facts,
             links: BTreeMap::new(),
             sockets: BTreeMap::new(),
             last_link: 0,
@@ -146,19 +146,19 @@ impl World {
             broken: None,
             traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
-        world.facts.time_to_answer = world.time_to_answer();
-        world.facts.stored = world.operators.stored(charter.shards);
-        world.operators.trouble(&mut world.clients);
+        world.checks.time_to_answer = world.time_to_answer();
+        world.checks.stored = world.operators.stored(charter.shards);
+        world.operators.raise_failures(&mut world.clients);
         for node in 0..world.nodes.len() {
-            world.after(0, Happening::Start(node));
+            world.after(0, SimulationEvent::Start(node));
         }
-        world.after(0, Happening::Connect);
-        world.after(0, Happening::Clients);
-        world.after(MILLI, Happening::Client);
-        world.after(MILLI, Happening::Fault);
-        world.after(1_000 * MILLI, Happening::Takeover);
-        if world.operators.act() {
-            world.after(MILLI, Happening::Operator);
+        world.after(0, SimulationEvent::Connect);
+        world.after(0, SimulationEvent::Clients);
+        world.after(MILLI, SimulationEvent::Client);
+        world.after(MILLI, SimulationEvent::Fault);
+        world.after(1_000 * MILLI, SimulationEvent::Takeover);
+        if world.operators.are_active() {
+            world.after(MILLI, SimulationEvent::Operator);
         }
         world
     }
@@ -166,7 +166,7 @@ impl World {
     /// Plays the history to its end. Returns how many copies were in flight at planned ends.
     pub(super) fn run(mut self) -> Result<u64, String> {
         self.play()?;
-        Ok(self.facts.handed_over())
+        Ok(self.checks.handed_over())
     }
 
     /// Plays the history to its end. Returns how many reads were answered.
@@ -187,7 +187,7 @@ impl World {
                 end = at + 1_000 * MILLI;
             }
             self.at = at;
-            self.happens(*happening);
+            self.handle(*happening);
             if let Some(broken) = self.broken.take() {
                 return Err(format!("{broken}, at {} ms", at / MILLI));
             }
@@ -198,7 +198,7 @@ impl World {
     /// What must hold in the end: no task is lost, no request waits, and the nodes contain the same.
     fn result(&self) -> Result<(), String> {
         let now = START + self.at / MILLI;
-        self.facts.end(|task| self.is_dead(task), now)?;
+        self.checks.end(|task| self.is_dead(task), now)?;
         self.all_is_answered()?;
         self.nodes_agree()
     }
@@ -211,25 +211,25 @@ impl World {
     }
 
     /// Lets something happen this many nanoseconds from now.
-    pub(super) fn after(&mut self, nanos: u64, happening: Happening) {
+    pub(super) fn after(&mut self, nanos: u64, happening: SimulationEvent) {
         self.queued += 1;
         let happening = Box::new(happening);
         self.queue.insert((self.at + nanos, self.queued), happening);
     }
 
-    /// No node ends any more, and nobody schedules anything.
+    /// No node ends any more, and nothing is scheduled.
     pub(super) fn is_calm(&self) -> bool {
         self.at >= self.calm
     }
 
     /// Nothing goes wrong any more, or ever.
     pub(super) fn is_faultless(&self) -> bool {
-        self.faults == Faults::Harmless || self.is_calm()
+        self.faults == FaultSet::Harmless || self.is_calm()
     }
 
-    pub(super) fn life(&self, node: usize) -> Life {
-        let life = self.nodes[node].life;
-        Life { node, life }
+    pub(super) fn process_id(&self, node: usize) -> ProcessId {
+        let life = self.nodes[node].starts;
+        ProcessId { node, start: life }
     }
 
     /// Whether a task is a dead letter.
@@ -266,7 +266,7 @@ impl World {
             let contents = self
                 .nodes
                 .iter()
-                .map(|node| node.disks[shard].contents_but(Space::Meta, key::SYNCED));
+                .map(|node| node.disks[shard].contents_without(Space::Meta, key::SYNCED));
             let contents: Vec<_> = contents.collect();
             let journal = self
                 .log
@@ -286,48 +286,51 @@ impl World {
     /// Tells a process to end: it closes its connections, and then leads no longer.
     pub(super) fn hand_over(&mut self, node: usize) {
         if self.nodes[node].process.is_some() && !self.nodes[node].is_ending {
-            let life = self.life(node);
+            let life = self.process_id(node);
             self.nodes[node].is_ending = true;
             if !self.is_linked_to_all(life) {
-                self.cannot_say(life);
+                self.note_unannounced_end(life);
             }
-            let last = self.disconnects_all(life) + 1;
+            let last = self.disconnect_all(life) + 1;
             for shard in (0..self.charter.shards).map(ShardId) {
-                self.after(last, Happening::News(life, shard, Event::HandOver));
+                self.after(
+                    last,
+                    SimulationEvent::News(life, shard, ShardEvent::HandOver),
+                );
             }
         }
     }
 
-    /// A process that ends may not have told all leaders so: what its connections have fails.
-    pub(super) fn cannot_say(&mut self, life: Life) {
+    /// A process that ends may not have notified all leaders: what its connections have fails.
+    pub(super) fn note_unannounced_end(&mut self, life: ProcessId) {
         let processes = self.clients.processes.iter();
         let of_life = processes.filter(|(_, of)| **of == life);
         for (consumer, _) in of_life {
-            self.facts.leaves(*consumer);
+            self.checks.connection_left(*consumer);
         }
     }
 
     /// A process that leads nothing any more removes its heartbeat before it ends.
-    pub(super) fn ends(&mut self, life: Life) {
+    pub(super) fn end_process(&mut self, life: ProcessId) {
         let Some(process) = &mut self.nodes[life.node].process else {
             return;
         };
-        if process.shards.iter().all(Shard::is_out) {
-            let (call, request) = (process.calls.next(), process.lease.leaving());
-            self.sends(life, Part::Lease, call, request);
-        } else if self.faults == Faults::Harmless {
-            return self.after(5 * MILLI, Happening::End(life));
+        if process.shards.iter().all(Shard::has_no_leadership) {
+            let (call, request) = (process.calls.next(), process.lease.leave_request());
+            self.send_request(life, ProcessPart::Lease, call, request);
+        } else if self.faults == FaultSet::Harmless {
+            return self.after(5 * MILLI, SimulationEvent::End(life));
         }
         self.end(life.node);
         let pause = self.random.u64(10..6_000) * MILLI;
-        self.after(pause, Happening::Start(life.node));
+        self.after(pause, SimulationEvent::Start(life.node));
     }
 
     /// Takes a node down.
     pub(super) fn end(&mut self, node: usize) {
-        let life = self.life(node);
+        let life = self.process_id(node);
         let node = &mut self.nodes[node];
-        node.life += 1;
+        node.starts += 1;
         node.stopped_until = 0;
         node.backlog.clear();
         drop(mem::take(&mut node.process));

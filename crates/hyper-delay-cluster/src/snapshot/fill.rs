@@ -1,8 +1,8 @@
 use std::io::Read;
 
-use super::{SnapshotRequest, rows::Rows};
-use crate::{Charter, ShardId, replica::Applied};
-use hyper_delay_archive::backup::{BackupError, Reader};
+use super::{SnapshotRequest, row_writer::SnapshotRowWriter};
+use crate::{Charter, ShardId, replica::AppliedEntry};
+use hyper_delay_archive::backup::{BackupError, BackupReader};
 use hyper_delay_store::{
     Batch, Bytes, Durability, Space, Store, StoreError,
     record::{self, key},
@@ -10,13 +10,13 @@ use hyper_delay_store::{
 
 /// A store was not filled with a snapshot.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotFilled {
-    /// What came is not a whole snapshot.
+pub(crate) enum FillError {
+    /// The received bytes are no complete snapshot.
     #[error("what came is damaged at byte {at}: {what}")]
     Damaged {
         /// The position.
         at: u64,
-        /// What is wrong.
+        /// The damage.
         what: String,
     },
     /// It cannot be read.
@@ -30,12 +30,12 @@ pub(crate) enum NotFilled {
         /// The cluster.
         cluster: u128,
     },
-    /// The journal does not go on with it.
+    /// The journal does not continue it.
     #[error("what came ends with entry {synced} of the journal, and entry {least} is needed")]
     TooOld {
         /// The last entry that it contains for sure.
         synced: u64,
-        /// What is needed.
+        /// The entry that is needed.
         least: u64,
     },
     /// The disk of this node is full but for what is left to the other stores.
@@ -46,7 +46,7 @@ pub(crate) enum NotFilled {
     Store(#[from] StoreError),
 }
 
-impl From<BackupError> for NotFilled {
+impl From<BackupError> for FillError {
     fn from(error: BackupError) -> Self {
         match error {
             BackupError::Damaged { at, what, .. } => Self::Damaged { at, what },
@@ -70,9 +70,9 @@ pub(crate) fn fill(
     snapshot: impl Read,
     (charter, wanted): (Charter, SnapshotRequest),
     kept: u64,
-) -> Result<(), NotFilled> {
-    let mut reader = Reader::open(snapshot, "the snapshot")?;
-    let mut rows = Rows::new(store, kept);
+) -> Result<(), FillError> {
+    let mut reader = BackupReader::open(snapshot, "the snapshot")?;
+    let mut rows = SnapshotRowWriter::new(store, kept);
     let mut synced: Option<Bytes> = None;
     while let Some((space, key, value)) = reader.next_row()? {
         match (space, &*key) {
@@ -97,18 +97,18 @@ fn check(
     synced: Option<&[u8]>,
     charter: Charter,
     wanted: SnapshotRequest,
-) -> Result<(), NotFilled> {
+) -> Result<(), FillError> {
     let mut seq = 0;
     if let Some(synced) = synced {
-        let synced: Applied = record::decode(synced)?;
-        let Applied { cluster, shard, .. } = synced;
+        let synced: AppliedEntry = record::decode(synced)?;
+        let AppliedEntry { cluster, shard, .. } = synced;
         if (cluster, shard) != (charter.cluster, wanted.shard) {
-            return Err(NotFilled::Foreign { shard, cluster });
+            return Err(FillError::Foreign { shard, cluster });
         }
         seq = synced.seq;
     }
     match seq < wanted.least {
-        true => Err(NotFilled::TooOld {
+        true => Err(FillError::TooOld {
             synced: seq,
             least: wanted.least,
         }),

@@ -25,13 +25,13 @@ pub(crate) struct Spool {
     written: u64,
     read: u64,
     /// The entries that were returned last.
-    page: Vec<Entry>,
+    page: Vec<SpooledEntry>,
 }
 
-/// What the entries on a page have together, unless the first one has more.
+/// The maximum bytes of the entries on a page, unless the first one has more.
 const PAGE: usize = 1 << 20;
 
-type Entry = (u64, Arc<[u8]>);
+type SpooledEntry = (u64, Arc<[u8]>);
 
 impl Spool {
     /// Begins an empty file. An older one is emptied.
@@ -56,7 +56,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails or is full. Nothing can be appended any more then.
-    pub(crate) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, entries: &[SpooledEntry]) -> io::Result<()> {
         let mut bytes = Vec::new();
         for (seq, entry) in entries {
             let length = u32::try_from(entry.len()).map_err(io::Error::other)?;
@@ -77,14 +77,14 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails, or does not have what was written.
-    pub(crate) fn next(&mut self, applied: u64) -> io::Result<Vec<Entry>> {
+    pub(crate) fn next(&mut self, applied: u64) -> io::Result<Vec<SpooledEntry>> {
         if self.page.iter().all(|(seq, _)| *seq != applied + 1) {
             self.page = self.read()?;
         }
         Ok(self.page.clone())
     }
 
-    fn read(&mut self) -> io::Result<Vec<Entry>> {
+    fn read(&mut self) -> io::Result<Vec<SpooledEntry>> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         self.file.seek(SeekFrom::Start(self.read))?;
         let mut reader = io::BufReader::new(&self.file);
@@ -130,7 +130,7 @@ impl Drop for Spool {
 mod tests {
     use super::*;
 
-    fn entry(seq: u64) -> Entry {
+    fn entry(seq: u64) -> SpooledEntry {
         (seq, vec![seq.to_le_bytes()[0]; 300_000].into())
     }
 

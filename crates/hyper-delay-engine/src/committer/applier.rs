@@ -9,19 +9,19 @@ use std::{
 };
 
 use super::{
+    full_disk::FullDiskQueue,
     group::Group,
-    handover::{Handover, WriterEnded},
-    hold::Hold,
-    stage::Stage,
+    group_builder::GroupBuilder,
+    group_slot::{GroupSlot, WriterEnded},
 };
 use crate::{
     clock::Clock,
     ledger::Ledger,
     metrics::Metrics,
-    pulse::Pulses,
-    scheduler::{Committed, Job},
+    scheduler::{CommitJob, CommittedJob},
+    thread_progress::ThreadProgress,
 };
-use hyper_delay_store::{Room, Store, StoreError};
+use hyper_delay_store::{DiskSpace, Store, StoreError};
 
 /// With less room than this for new tasks, a group is applied only after the one before it is
 /// written, so that the measured room is exact.
@@ -33,12 +33,12 @@ const IDLE_LOOK: Duration = Duration::from_secs(1);
 /// Applies jobs to the ledger, in order, while the group before is written.
 pub struct Applier<S> {
     store: Arc<S>,
-    stage: Stage<S>,
-    jobs: Receiver<Vec<Job>>,
+    builder: GroupBuilder<S>,
+    jobs: Receiver<Vec<CommitJob>>,
     clock: Clock,
-    handover: Arc<Handover>,
+    slot: Arc<GroupSlot>,
     metrics: Arc<Metrics>,
-    pulses: Arc<Pulses>,
+    pulses: Arc<ThreadProgress>,
 }
 
 impl<S> fmt::Debug for Applier<S> {
@@ -47,22 +47,22 @@ impl<S> fmt::Debug for Applier<S> {
     }
 }
 
-/// Why the applier ends.
-enum End {
-    /// The writer has ended, and has reported why.
-    Writer,
-    Failed(StoreError),
+/// The reason for which the applier ends.
+enum ApplierError {
+    /// The writer has ended, and has reported the reason.
+    WriterEnded,
+    Store(StoreError),
 }
 
-impl From<WriterEnded> for End {
+impl From<WriterEnded> for ApplierError {
     fn from(_: WriterEnded) -> Self {
-        Self::Writer
+        Self::WriterEnded
     }
 }
 
-impl From<StoreError> for End {
+impl From<StoreError> for ApplierError {
     fn from(error: StoreError) -> Self {
-        Self::Failed(error)
+        Self::Store(error)
     }
 }
 
@@ -70,16 +70,16 @@ impl<S: Store> Applier<S> {
     pub(super) fn new(
         store: Arc<S>,
         ledger: Ledger<S>,
-        jobs: Receiver<Vec<Job>>,
+        jobs: Receiver<Vec<CommitJob>>,
         clock: Clock,
-        handover: Arc<Handover>,
+        slot: Arc<GroupSlot>,
     ) -> Self {
         Self {
             store,
-            stage: Stage::new(ledger),
+            builder: GroupBuilder::new(ledger),
             jobs,
             clock,
-            handover,
+            slot,
             metrics: Arc::default(),
             pulses: Arc::default(),
         }
@@ -92,7 +92,7 @@ impl<S: Store> Applier<S> {
     }
 
     /// Notes in `pulses` when it works.
-    pub fn watched(mut self, pulses: Arc<Pulses>) -> Self {
+    pub fn with_progress(mut self, pulses: Arc<ThreadProgress>) -> Self {
         self.pulses = pulses;
         self
     }
@@ -101,63 +101,63 @@ impl<S: Store> Applier<S> {
     /// errors.
     pub fn run(mut self) {
         let ended = self.apply_all();
-        self.pulses.applier.rests();
+        self.pulses.applier.begin_wait();
         let result = match ended {
             Ok(()) => Ok(()),
-            Err(End::Writer) => return,
-            Err(End::Failed(error)) => Err(error),
+            Err(ApplierError::WriterEnded) => return,
+            Err(ApplierError::Store(error)) => Err(error),
         };
-        self.handover.end_applier(result);
+        self.slot.end_applier(result);
     }
 
-    fn apply_all(&mut self) -> Result<(), End> {
+    fn apply_all(&mut self) -> Result<(), ApplierError> {
         // The reserve starts to grow before another program can fill the disk.
-        self.room()?;
+        self.measure_room()?;
         loop {
             let mut jobs = match self.jobs.recv_timeout(IDLE_LOOK) {
                 Ok(jobs) => jobs.into_iter(),
                 Err(RecvTimeoutError::Timeout) => {
-                    self.room()?;
+                    self.measure_room()?;
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             while jobs.len() > 0 {
-                self.pulses.applier.works();
+                self.pulses.applier.begin_work();
                 self.apply_group(&mut jobs)?;
             }
-            self.pulses.applier.rests();
+            self.pulses.applier.begin_wait();
         }
     }
 
     /// Applies jobs of one group and leaves it for the writer: these, until it is full, and those
     /// that have arrived meanwhile. The time and the room hold for this group only.
-    fn apply_group(&mut self, jobs: &mut IntoIter<Job>) -> Result<(), End> {
+    fn apply_group(&mut self, jobs: &mut IntoIter<CommitJob>) -> Result<(), ApplierError> {
         let mut group = self.reopen()?;
-        let mut room = self.room()?;
+        let mut room = self.measure_room()?;
         if room.new_tasks() < EXACT {
-            group = self.written(group)?;
-            room = self.room()?;
+            group = self.wait_until_written(group)?;
+            room = self.measure_room()?;
         }
-        if room.is_exhausted() && !jobs.as_slice().iter().all(Job::is_schedule) {
+        if room.is_exhausted() && !jobs.as_slice().iter().all(CommitJob::is_schedule) {
             let changes;
-            (changes, room) = self.hold(jobs.collect())?;
+            (changes, room) = self.wait_for_room(jobs.collect())?;
             *jobs = changes.into_iter();
         }
         let now = self.clock.now().wall_millis();
         // On a full disk this waits: it takes a little room.
         if room.new_tasks() > 0 {
-            self.stage.ledger.forget_expired(now)?;
+            self.builder.ledger.forget_expired(now)?;
         }
-        self.stage.begin(room);
-        while let Some(job) = self.next(jobs, room) {
-            self.stage.apply(job, now, &mut group)?;
+        self.builder.begin(room);
+        while let Some(job) = self.next_job(jobs, room) {
+            self.builder.apply(job, now, &mut group)?;
             let can_split = room.new_tasks() >= EXACT && group.is_worth_a_sync();
-            if group.is_full() || can_split && self.handover.is_writer_idle() {
+            if group.is_full() || can_split && self.slot.is_writer_idle() {
                 break;
             }
         }
-        self.stage.end();
+        self.builder.end();
         if !group.committed.is_empty() {
             self.offer(group)?;
         }
@@ -166,7 +166,7 @@ impl<S: Store> Applier<S> {
 
     /// Returns the next job, from the queue if `jobs` are used up. On an exhausted disk the queue
     /// waits: its changes must be held.
-    fn next(&self, jobs: &mut IntoIter<Job>, room: Room) -> Option<Job> {
+    fn next_job(&self, jobs: &mut IntoIter<CommitJob>, room: DiskSpace) -> Option<CommitJob> {
         while jobs.len() == 0 && !room.is_exhausted() {
             *jobs = self.jobs.try_recv().ok()?.into_iter();
         }
@@ -174,18 +174,20 @@ impl<S: Store> Applier<S> {
     }
 
     fn offer(&mut self, mut group: Group) -> Result<(), StoreError> {
-        group.batch = self.stage.ledger.take_batch()?;
-        self.handover.offer(group);
+        group.batch = self.builder.ledger.take_batch()?;
+        self.slot.offer(group);
         Ok(())
     }
 
     /// Takes the waiting group back, or begins one.
     fn reopen(&mut self) -> Result<Group, WriterEnded> {
-        let (group, written) = self.handover.reopen()?;
-        self.stage.ledger.committed(written);
+        let (group, written) = self.slot.reopen()?;
+        self.builder.ledger.committed(written);
         Ok(match group {
             Some(mut group) => {
-                self.stage.ledger.resume(mem::take(&mut group.batch));
+                self.builder
+                    .ledger
+                    .reopen_batch(mem::take(&mut group.batch));
                 group
             }
             None => Group::default(),
@@ -193,12 +195,12 @@ impl<S: Store> Applier<S> {
     }
 
     /// Waits until a group that was reopened, and all before it, are written. Returns a new one.
-    fn written(&mut self, group: Group) -> Result<Group, End> {
+    fn wait_until_written(&mut self, group: Group) -> Result<Group, ApplierError> {
         if !group.committed.is_empty() {
             self.offer(group)?;
         }
-        let written = self.handover.flush()?;
-        self.stage.ledger.committed(written);
+        let written = self.slot.flush()?;
+        self.builder.ledger.committed(written);
         Ok(Group::default())
     }
 
@@ -207,43 +209,46 @@ impl<S: Store> Applier<S> {
     ///
     /// Returns the changes, in order, and the room that there is for them. All groups are written
     /// then.
-    fn hold(&mut self, jobs: Vec<Job>) -> Result<(Vec<Job>, Room), End> {
-        let mut hold = Hold::default();
+    fn wait_for_room(
+        &mut self,
+        jobs: Vec<CommitJob>,
+    ) -> Result<(Vec<CommitJob>, DiskSpace), ApplierError> {
+        let mut hold = FullDiskQueue::default();
         let mut next = jobs;
         loop {
             let refused = hold.add(next);
             if !refused.is_empty() {
-                self.report(refused)?;
+                self.report_unchanged(refused)?;
             }
-            let room = self.room()?;
+            let room = self.measure_room()?;
             if !room.is_exhausted() || hold.is_empty() {
                 return Ok((hold.into_changes(), room));
             }
             hold.log();
             // A full disk is no reason to restart the server.
-            self.pulses.applier.works();
-            next = match self.jobs.recv_timeout(Hold::CHECK_INTERVAL) {
-                Ok(jobs) if jobs.is_empty() => return Err(hold.ending().into()),
+            self.pulses.applier.begin_work();
+            next = match self.jobs.recv_timeout(FullDiskQueue::CHECK_INTERVAL) {
+                Ok(jobs) if jobs.is_empty() => return Err(hold.shutdown_error().into()),
                 Ok(jobs) => jobs,
                 Err(RecvTimeoutError::Timeout) => Vec::new(),
-                Err(RecvTimeoutError::Disconnected) => return Err(hold.ending().into()),
+                Err(RecvTimeoutError::Disconnected) => return Err(hold.shutdown_error().into()),
             };
         }
     }
 
     /// Reports jobs that change nothing. No group may wait before.
-    fn report(&mut self, committed: Vec<Committed>) -> Result<(), End> {
+    fn report_unchanged(&mut self, committed: Vec<CommittedJob>) -> Result<(), ApplierError> {
         self.offer(Group {
             committed,
             ..Group::default()
         })?;
-        self.handover.flush()?;
+        self.slot.flush()?;
         Ok(())
     }
 
-    fn room(&self) -> Result<Room, StoreError> {
-        let room = self.store.room(self.stage.ledger.tasks()?)?;
-        self.metrics.look(room);
+    fn measure_room(&self) -> Result<DiskSpace, StoreError> {
+        let room = self.store.disk_space(self.builder.ledger.tasks()?)?;
+        self.metrics.note_room(room);
         Ok(room)
     }
 }
@@ -251,6 +256,6 @@ impl<S: Store> Applier<S> {
 impl<S> Drop for Applier<S> {
     /// Ends the writer, too, if the applier has panicked or never ran.
     fn drop(&mut self) {
-        self.handover.end_applier(Ok(()));
+        self.slot.end_applier(Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-use crate::scheduler::Committed;
+use crate::scheduler::CommittedJob;
 use hyper_delay_store::Batch;
 
 /// Jobs that are written as one batch.
@@ -6,7 +6,7 @@ use hyper_delay_store::Batch;
 pub struct Group {
     pub(super) batch: Batch,
     /// What is reported once the batch is committed, in order.
-    pub committed: Vec<Committed>,
+    pub committed: Vec<CommittedJob>,
     /// Bytes of payloads.
     pub(super) bytes: usize,
 }

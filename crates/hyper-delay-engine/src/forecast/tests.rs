@@ -4,14 +4,14 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    ledger::{Ledger, Op, Order},
+    ledger::{Ledger, Op, ScheduleOrder},
     sizes::Sizes,
 };
 use hyper_delay_protocol::Compression;
 use hyper_delay_store::fake::Fake;
 
 fn schedule(id: u64, at: u64) -> Op {
-    Op::Schedule(Order {
+    Op::Schedule(ScheduleOrder {
         route: "route".into(),
         id: id.to_string().into(),
         named: true,
@@ -54,7 +54,7 @@ impl World {
             self.ledger.apply(op, 0).unwrap();
         }
         let mut batch = self.ledger.take_batch().unwrap();
-        let due = batch.take_due();
+        let due = batch.take_waiting_changes();
         self.store
             .commit(batch, hyper_delay_store::Durability::Synced)
             .unwrap();
@@ -63,7 +63,9 @@ impl World {
 
     fn count_all(&self) {
         while self.forecast.is_counting() {
-            self.forecast.count_on(&*self.store, Sizes::SMALL).unwrap();
+            self.forecast
+                .count_next_slice(&*self.store, Sizes::SMALL)
+                .unwrap();
         }
     }
 }
@@ -106,7 +108,7 @@ fn counts_say_how_far_they_go_while_the_tasks_are_read() {
     world.forecast = Forecast::default();
     world
         .forecast
-        .count_on(&*world.store, Sizes::SMALL)
+        .count_next_slice(&*world.store, Sizes::SMALL)
         .unwrap();
     let future = world.forecast.read(0);
     assert_eq!(future.counted_until, Some(3 * MINUTE));
@@ -139,7 +141,7 @@ proptest! {
                 1 => world.write(&std::mem::take(&mut batch)),
                 2 => {
                     world.write(&std::mem::take(&mut batch));
-                    world.forecast.count_on(&*world.store, Sizes::SMALL).unwrap();
+                    world.forecast.count_next_slice(&*world.store, Sizes::SMALL).unwrap();
                 }
                 _ => {
                     batch.push(schedule(id, minute * MINUTE));

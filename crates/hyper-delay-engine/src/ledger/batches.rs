@@ -29,7 +29,7 @@ impl<S: Store> Ledger<S> {
     }
 
     /// Makes the batch that was taken last the current one again.
-    pub(crate) fn resume(&mut self, batch: Batch) {
+    pub(crate) fn reopen_batch(&mut self, batch: Batch) {
         self.rows.writes.resume(batch);
     }
 
@@ -44,7 +44,7 @@ impl<S: Store> Ledger<S> {
     /// Returns the space that [`forget_expired`](Self::forget_expired) would clear at `now`, in
     /// Unix milliseconds, if it can contain anything.
     #[must_use]
-    pub fn space_to_forget(&self, now: u64) -> Option<Space> {
+    pub fn expired_space(&self, now: u64) -> Option<Space> {
         self.dedupe_window.expired(now)
     }
 

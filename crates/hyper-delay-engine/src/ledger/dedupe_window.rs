@@ -2,10 +2,10 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::writes::Writes;
+use super::write_buffer::WriteBuffer;
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
-    record::{self, Digest, Done, Record, key},
+    record::{self, Digest, FinishedTask, Record, key},
 };
 
 /// Deduplication window: names of recently finished tasks.
@@ -16,24 +16,24 @@ use hyper_delay_store::{
 /// time for any number of names.
 #[derive(Debug)]
 pub struct DedupeWindow {
-    generation: Generation,
+    generation: WindowGeneration,
     /// Whether the even and the odd generation can contain names. Empty ones are not searched.
     is_used: [bool; 2],
-    /// How long a name is kept, in milliseconds. With 0 no name is kept.
+    /// The time that a name is kept, in milliseconds. 0: no name is kept.
     millis: u64,
 }
 
 /// The current generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Generation {
+struct WindowGeneration {
     is_odd: bool,
     /// The time it became the current one, in Unix milliseconds.
     since: u64,
 }
 
-impl Record<'_> for Generation {}
+impl Record<'_> for WindowGeneration {}
 
-impl Generation {
+impl WindowGeneration {
     const fn space(self) -> Space {
         if self.is_odd {
             Space::DoneOdd
@@ -56,7 +56,7 @@ impl DedupeWindow {
     pub(super) fn open(store: &impl Store, millis: u64) -> Result<Self, StoreError> {
         let generation = match store.get(Space::Meta, key::DEDUPE_WINDOW)? {
             Some(value) => record::decode(&value)?,
-            None => Generation {
+            None => WindowGeneration {
                 is_odd: false,
                 since: 0,
             },
@@ -74,18 +74,18 @@ impl DedupeWindow {
 
     /// Returns an encoded current generation whose age is not known. Names of both generations are
     /// kept for the length of the window from the next [`rotate`](Self::rotate) on.
-    pub(super) fn renewed(store: &impl Store) -> Result<Bytes, StoreError> {
+    pub(super) fn encoded_with_unknown_age(store: &impl Store) -> Result<Bytes, StoreError> {
         let value = store.get(Space::Meta, key::DEDUPE_WINDOW)?;
-        let generation = value.and_then(|value| record::decode::<Generation>(&value).ok());
+        let generation = value.and_then(|value| record::decode::<WindowGeneration>(&value).ok());
         let is_odd = generation.is_some_and(|generation| generation.is_odd);
         Ok(Self::of_unknown_age(is_odd))
     }
 
     /// Returns an encoded current generation whose age is not known. See
-    /// `renewed`.
+    /// `encoded_with_unknown_age`.
     #[must_use]
     pub fn of_unknown_age(is_odd: bool) -> Bytes {
-        record::encode(&Generation {
+        record::encode(&WindowGeneration {
             is_odd,
             // A time in the future, as after the wall clock was set back.
             since: u64::MAX,
@@ -95,17 +95,17 @@ impl DedupeWindow {
     /// Returns the finished task of a name, unless it has expired at `now`.
     pub(super) fn find(
         &self,
-        writes: &Writes<impl Store>,
+        writes: &WriteBuffer<impl Store>,
         key: &[u8],
         now: u64,
-    ) -> Result<Option<Done>, StoreError> {
+    ) -> Result<Option<FinishedTask>, StoreError> {
         for space in [self.generation.space(), self.generation.previous_space()] {
             if !self.is_used[usize::from(space == Space::DoneOdd)] {
                 continue;
             }
             let value = writes.get(space, key)?;
             let done = value
-                .map(|value| record::decode::<Done>(&value))
+                .map(|value| record::decode::<FinishedTask>(&value))
                 .transpose()?;
             if let Some(done) = done.filter(|done| now < done.until) {
                 return Ok(Some(done));
@@ -117,7 +117,7 @@ impl DedupeWindow {
     /// Adds the name of a task that is finished at `now`.
     pub(super) fn insert(
         &mut self,
-        writes: &mut Writes<impl Store>,
+        writes: &mut WriteBuffer<impl Store>,
         key: &[u8],
         attempt: u32,
         digest: Digest,
@@ -126,7 +126,7 @@ impl DedupeWindow {
         if self.millis == 0 {
             return;
         }
-        let done = Done {
+        let done = FinishedTask {
             until: now.saturating_add(self.millis),
             attempt,
             digest,
@@ -136,7 +136,7 @@ impl DedupeWindow {
     }
 
     /// Removes a name before it expires.
-    pub(super) fn remove(&self, writes: &mut Writes<impl Store>, key: &[u8]) {
+    pub(super) fn remove(&self, writes: &mut WriteBuffer<impl Store>, key: &[u8]) {
         writes.remove(self.generation.space(), key);
         writes.remove(self.generation.previous_space(), key);
     }
@@ -147,7 +147,7 @@ impl DedupeWindow {
     /// clock was set back, names are kept longer by the size of that step.
     pub(super) fn rotate(
         &mut self,
-        writes: &mut Writes<impl Store>,
+        writes: &mut WriteBuffer<impl Store>,
         now: u64,
     ) -> Result<(), StoreError> {
         if !self.is_over(now) {
@@ -159,7 +159,7 @@ impl DedupeWindow {
         } else {
             writes.clear(self.generation.previous_space())?;
             self.is_used[usize::from(!self.generation.is_odd)] = false;
-            self.generation = Generation {
+            self.generation = WindowGeneration {
                 is_odd: !self.generation.is_odd,
                 since: now,
             };

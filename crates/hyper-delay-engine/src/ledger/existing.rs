@@ -1,11 +1,11 @@
-use hyper_delay_store::record::{Digest, Done, Name};
+use hyper_delay_store::record::{Digest, FinishedTask, Name};
 
 /// A task that has the name of a new one.
 pub(super) enum Existing {
     /// It is stored.
     Task(Name),
     /// It is finished and still in the deduplication window.
-    Done(Done),
+    Done(FinishedTask),
 }
 
 impl Existing {

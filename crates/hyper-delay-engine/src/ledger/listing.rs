@@ -2,16 +2,16 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::{Position, View, scan::scan};
+use super::{LedgerView, Position, scan::scan};
 use hyper_delay_protocol::{Filter, Terms};
 use hyper_delay_store::{
     Bytes, ReadStore, Space, StoreError,
-    record::{self, Placed, key},
+    record::{self, EntryRow, key},
 };
 
-/// What is listed of `waiting`, `parked` or `dead`.
+/// A query of the entries in `waiting`, `parked` or `dead`.
 #[derive(Debug, Clone)]
-pub struct Listing<'a> {
+pub struct ListingQuery<'a> {
     /// The space.
     pub space: Space,
     /// Only tasks of this route.
@@ -24,7 +24,7 @@ pub struct Listing<'a> {
 
 /// An entry with its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct ListingRow {
     /// The key of the entry in its space.
     pub key: Bytes,
     /// The sequence number and the time: due time, or time of death.
@@ -35,7 +35,7 @@ pub struct Row {
     pub id: Arc<str>,
     /// Number of rounds so far, over all revisions.
     pub attempt: u32,
-    /// Why a dead letter died, if that is stored.
+    /// The reason of the death of a dead letter, if it is stored.
     pub reason: Option<Arc<str>>,
     /// What applies to the task instead of the settings.
     pub terms: Option<Box<Terms>>,
@@ -43,16 +43,16 @@ pub struct Row {
 
 /// The result of one read.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct ListingPage {
     /// The entries that match, in the order of their keys.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ListingRow>,
     /// Number of keys that were read.
     pub read: usize,
     /// The last key that was read and its id, if there may be more after it.
     pub next: Option<(Bytes, Arc<str>)>,
 }
 
-impl<S: ReadStore> View<S> {
+impl<S: ReadStore> LedgerView<S> {
     /// Lists entries: at most `most`, and at most `keys` keys are read, matching or not.
     ///
     /// # Errors
@@ -60,17 +60,17 @@ impl<S: ReadStore> View<S> {
     /// If the store cannot be read.
     pub fn list(
         &self,
-        listing: &Listing<'_>,
+        listing: &ListingQuery<'_>,
         most: usize,
         keys: usize,
-    ) -> Result<Page, StoreError> {
-        let Listing {
+    ) -> Result<ListingPage, StoreError> {
+        let ListingQuery {
             space,
             route,
             filter,
             after,
         } = *listing;
-        let mut page = Page::default();
+        let mut page = ListingPage::default();
         let from = self.start(listing, &mut page.read)?;
         let prefix = match (space, route) {
             (Space::Waiting, _) | (_, None) => Bytes::default(),
@@ -124,7 +124,7 @@ impl<S: ReadStore> View<S> {
     }
 
     /// Returns the key at which a read begins.
-    fn start(&self, listing: &Listing<'_>, read: &mut usize) -> Result<Bytes, StoreError> {
+    fn start(&self, listing: &ListingQuery<'_>, read: &mut usize) -> Result<Bytes, StoreError> {
         if let Some(after) = listing.after {
             return Ok(after.into());
         }
@@ -145,12 +145,12 @@ impl<S: ReadStore> View<S> {
     }
 }
 
-fn row(space: Space, key: &[u8], value: &[u8]) -> Result<Row, StoreError> {
-    let Placed {
+fn row(space: Space, key: &[u8], value: &[u8]) -> Result<ListingRow, StoreError> {
+    let EntryRow {
         seq, entry, reason, ..
-    } = Placed::read(space, key, value)?;
+    } = EntryRow::read(space, key, value)?;
     let (at, _) = key::time_of(key)?;
-    Ok(Row {
+    Ok(ListingRow {
         key: key.into(),
         position: Position { at, seq },
         route: entry.route.into(),

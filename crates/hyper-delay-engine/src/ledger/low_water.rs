@@ -1,4 +1,4 @@
-use super::writes::Writes;
+use super::write_buffer::WriteBuffer;
 use hyper_delay_store::{
     Space, Store, StoreError,
     record::{self, key},
@@ -8,11 +8,11 @@ use hyper_delay_store::{
 ///
 /// A start scans the waiting tasks from this mark, and so skips the tombstones of removed tasks.
 #[derive(Debug)]
-pub(super) struct LowWater {
+pub(super) struct LowWaterMark {
     at: u64,
 }
 
-impl LowWater {
+impl LowWaterMark {
     /// Reads the mark of a store. Default: 0.
     pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
         let at = match store.get(Space::Meta, key::LOW_WATER)? {
@@ -28,20 +28,20 @@ impl LowWater {
     }
 
     /// Lowers the mark to `at` if it is later. `writes` add a task due at `at`.
-    pub(super) fn lower(&mut self, at: u64, writes: &mut Writes<impl Store>) {
+    pub(super) fn lower(&mut self, at: u64, writes: &mut WriteBuffer<impl Store>) {
         if at < self.at {
             self.set(at, writes);
         }
     }
 
     /// Raises the mark to `at` if it is earlier. No task may be waiting for a time before `at`.
-    pub(super) fn raise(&mut self, at: u64, writes: &mut Writes<impl Store>) {
+    pub(super) fn raise(&mut self, at: u64, writes: &mut WriteBuffer<impl Store>) {
         if at > self.at {
             self.set(at, writes);
         }
     }
 
-    fn set(&mut self, at: u64, writes: &mut Writes<impl Store>) {
+    fn set(&mut self, at: u64, writes: &mut WriteBuffer<impl Store>) {
         self.at = at;
         writes.put(Space::Meta, key::LOW_WATER, record::encode(&at));
     }

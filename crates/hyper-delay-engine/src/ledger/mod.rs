@@ -4,67 +4,67 @@
 //! changes of the current batch, and adds its writes to that batch. They take effect when
 //! the batch is committed.
 
-mod audit;
+mod audit_log;
 mod batches;
+mod bulk_jobs;
 mod dedupe_window;
 mod existing;
-mod held;
-mod jobs;
 mod key_hash;
 mod listing;
 mod low_water;
-mod lowest;
 mod mend;
-mod numbers;
 #[cfg(any(test, feature = "test-util"))]
 mod one_batch;
 mod op;
-mod operating;
-mod operation;
-mod paused;
-mod recent;
-mod refusing;
+mod operator_changes;
+mod operator_op;
+mod paused_routes;
+mod recent_values;
+mod refusal;
+mod retain_lowest;
 mod retention;
+mod route_counts;
 mod scan;
-mod tally;
+mod sequence_numbers;
 mod task_rows;
+mod token_pending;
 mod view;
-mod writes;
+mod write_buffer;
 
 use std::sync::Arc;
 
-pub(crate) use audit::Changed;
+pub(crate) use audit_log::AuditedChange;
 pub use dedupe_window::DedupeWindow;
-pub use listing::{Listing, Row};
-pub use lowest::keep_lowest;
+pub use listing::{ListingQuery, ListingRow};
 pub use mend::mend_after_loss;
-pub use op::{Kicked, Op, Order, Outcome, PendingLimits, Subject};
-pub use operation::{Actor, Advance, Audited, Bulk, Sweep, SweepAct};
+pub use op::{KickedTask, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision};
+pub use operator_op::{Actor, AuditedOp, BulkAdvance, NewBulkJob, Sweep, SweepAct};
+pub use retain_lowest::retain_lowest;
 pub(crate) use retention::RetentionCursor;
 pub use task_rows::entry_key;
-pub use view::{Listed, Position, Timed, View};
+pub use view::{LedgerView, ListedTask, Position, TimedTask};
 
 use crate::sizes::Sizes;
-use audit::Audit;
+use audit_log::AuditLog;
+use bulk_jobs::BulkJobs;
 use existing::Existing;
 use hyper_delay_store::{
     Store, StoreError,
-    record::{Name, Place, key, number},
+    record::{Name, Place, key, sharded_number},
 };
-use jobs::Jobs;
-use numbers::Numbers;
-use paused::Paused;
+use paused_routes::PausedRoutes;
+use sequence_numbers::SequenceNumbers;
 use task_rows::TaskRows;
 
 /// Only the ledger writes to the store of a running server.
 #[derive(Debug)]
 pub struct Ledger<S> {
     rows: TaskRows<S>,
-    numbers: Numbers,
+    numbers: SequenceNumbers,
     dedupe_window: DedupeWindow,
-    paused: Paused,
-    jobs: Jobs,
-    audit: Audit,
+    paused: PausedRoutes,
+    jobs: BulkJobs,
+    audit: AuditLog,
 }
 
 impl<S: Store> Ledger<S> {
@@ -76,7 +76,7 @@ impl<S: Store> Ledger<S> {
     ///
     /// If the store cannot be read, or a newer server wrote it.
     pub fn open(store: Arc<S>, dedupe_millis: u64, sizes: Sizes) -> Result<Self, StoreError> {
-        Self::open_from(store, dedupe_millis, number::first_of(0), sizes)
+        Self::open_from(store, dedupe_millis, sharded_number::first_of(0), sizes)
     }
 
     /// Opens the ledger of a store whose numbers, of tasks, bulk operations and lines of the audit,
@@ -93,11 +93,11 @@ impl<S: Store> Ledger<S> {
     ) -> Result<Self, StoreError> {
         mend_after_loss(&*store, sizes)?;
         Ok(Self {
-            numbers: Numbers::open(&*store, first)?,
+            numbers: SequenceNumbers::open(&*store, first)?,
             dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
-            paused: Paused::open(&*store)?,
-            jobs: Jobs::open(&*store, sizes)?,
-            audit: Audit::open(&*store, first)?,
+            paused: PausedRoutes::open(&*store)?,
+            jobs: BulkJobs::open(&*store, sizes)?,
+            audit: AuditLog::open(&*store, first)?,
             rows: TaskRows::open(store, sizes)?,
         })
     }
@@ -123,19 +123,19 @@ impl<S: Store> Ledger<S> {
     pub fn apply(&mut self, op: &Op, now: u64) -> Result<Outcome, StoreError> {
         match op {
             Op::Schedule(order) => self.schedule(order, now),
-            Op::Finish(subject) => self.finish(subject, now),
+            Op::Finish(revision) => self.finish(revision, now),
             Op::Retry {
-                subject,
+                revision,
                 at,
                 attempt,
                 failures,
-            } => self.update(subject, |name| Name {
+            } => self.update(revision, |name| Name {
                 place: Place::Waiting(*at),
                 attempt: *attempt,
                 failures: *failures,
                 ..name
             }),
-            Op::Park(subject) => self.update(subject, |name| Name {
+            Op::Park(revision) => self.update(revision, |name| Name {
                 place: match name.place {
                     Place::Waiting(at) => Place::Parked(at),
                     other => other,
@@ -143,44 +143,44 @@ impl<S: Store> Ledger<S> {
                 ..name
             }),
             Op::Bury {
-                subject,
+                revision,
                 at,
                 attempt,
                 failures,
                 reason,
             } => {
-                let outcome = self.update(subject, |name| Name {
+                let outcome = self.update(revision, |name| Name {
                     place: Place::Dead(*at),
                     attempt: *attempt,
                     failures: *failures,
                     ..name
                 })?;
-                if let (Outcome::Moved(true), Some(reason)) = (&outcome, reason) {
-                    self.rows.set_reason(subject, *at, reason)?;
+                if let (Outcome::Applied(true), Some(reason)) = (&outcome, reason) {
+                    self.rows.set_reason(revision, *at, reason)?;
                 }
                 Ok(outcome)
             }
-            Op::Expire { subject, at } => self.expire(subject, *at),
-            Op::Count { subject, attempt } => self.update(subject, |name| Name {
+            Op::Expire { revision, at } => self.expire(revision, *at),
+            Op::Count { revision, attempt } => self.update(revision, |name| Name {
                 attempt: name.attempt.max(*attempt),
                 ..name
             }),
             Op::Cancel { route, id } => self.cancel(route, id),
             Op::Kick { route, id, at } => self.kick(route, id, *at),
             Op::Delete { route, id } => self.delete(route, id),
-            Op::Pause(route) => Ok(Outcome::Moved(
+            Op::Pause(route) => Ok(Outcome::Applied(
                 self.paused.pause(route, &mut self.rows.writes),
             )),
-            Op::Resume(route) => Ok(Outcome::Moved(
+            Op::Resume(route) => Ok(Outcome::Applied(
                 self.paused.resume(route, &mut self.rows.writes),
             )),
-            Op::Begin(bulk) => Ok(self.begin(bulk)),
+            Op::BeginBulk(bulk) => Ok(self.begin_bulk(bulk)),
             Op::Sweep(sweep) => self.sweep(sweep),
-            Op::Advance(advance) => Ok(self.advance(advance)),
-            Op::Audited(audited) => self.audited(audited, now),
+            Op::AdvanceBulk(advance) => Ok(self.advance_bulk(advance)),
+            Op::Audited(audited) => self.apply_audited(audited, now),
             Op::AdvanceLowWater(at) => {
                 self.rows.raise_low_water(*at);
-                Ok(Outcome::Moved(true))
+                Ok(Outcome::Applied(true))
             }
         }
     }
@@ -195,7 +195,7 @@ impl<S: Store> Ledger<S> {
         self.rows.total()
     }
 
-    fn schedule(&mut self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
+    fn schedule(&mut self, order: &ScheduleOrder, now: u64) -> Result<Outcome, StoreError> {
         let content = order.content();
         let digest = content.digest();
         let key = key::name(&order.route, &order.id);
@@ -203,7 +203,7 @@ impl<S: Store> Ledger<S> {
         let mut replaced = None;
         match self.existing(order, &key, now)? {
             Some(existing) if existing.digest() == digest => return Ok(Outcome::Same),
-            Some(_) if !order.replace => return Ok(Outcome::Taken),
+            Some(_) if !order.replace => return Ok(Outcome::NameTaken),
             Some(Existing::Task(name)) => {
                 attempt = name.attempt;
                 replaced = Some(name.seq);
@@ -234,19 +234,19 @@ impl<S: Store> Ledger<S> {
         })
     }
 
-    fn finish(&mut self, subject: &Subject, now: u64) -> Result<Outcome, StoreError> {
-        let Some((key, name)) = self.rows.current(subject)? else {
-            return Ok(Outcome::Moved(false));
+    fn finish(&mut self, revision: &TaskRevision, now: u64) -> Result<Outcome, StoreError> {
+        let Some((key, name)) = self.rows.current(revision)? else {
+            return Ok(Outcome::Applied(false));
         };
         self.dedupe_window.insert(
             &mut self.rows.writes,
             &key,
-            name.attempt.max(subject.attempt),
+            name.attempt.max(revision.attempt),
             name.digest,
             now,
         );
-        self.rows.remove(&subject.route, key, &name);
-        Ok(Outcome::Moved(true))
+        self.rows.remove(&revision.route, key, &name);
+        Ok(Outcome::Applied(true))
     }
 
     fn cancel(&mut self, route: &str, id: &str) -> Result<Outcome, StoreError> {
@@ -258,14 +258,14 @@ impl<S: Store> Ledger<S> {
         Ok(Outcome::Cancelled(Some(name.seq)))
     }
 
-    fn expire(&mut self, subject: &Subject, at: u64) -> Result<Outcome, StoreError> {
+    fn expire(&mut self, revision: &TaskRevision, at: u64) -> Result<Outcome, StoreError> {
         // The row of the index can be left of a task that was lost.
-        self.rows.remove_expiry(at, subject.seq);
-        let Some((key, name)) = self.rows.current(subject)? else {
-            return Ok(Outcome::Moved(false));
+        self.rows.remove_expiry(at, revision.seq);
+        let Some((key, name)) = self.rows.current(revision)? else {
+            return Ok(Outcome::Applied(false));
         };
-        self.rows.remove(&subject.route, key, &name);
-        Ok(Outcome::Moved(true))
+        self.rows.remove(&revision.route, key, &name);
+        Ok(Outcome::Applied(true))
     }
 
     fn kick(&mut self, route: &str, id: &str, at: u64) -> Result<Outcome, StoreError> {
@@ -279,7 +279,7 @@ impl<S: Store> Ledger<S> {
                 };
                 self.rows.remove_entry(route, &name);
                 self.rows.put(route, id, key, &revived);
-                Ok(Outcome::Kicked(Some(Kicked {
+                Ok(Outcome::Kicked(Some(KickedTask {
                     seq: name.seq,
                     attempt: name.attempt,
                     terms: name.terms,
@@ -289,26 +289,26 @@ impl<S: Store> Ledger<S> {
         }
     }
 
-    /// Changes the state of a task and moves its entry, if `subject` is its current revision.
+    /// Changes the state of a task and moves its entry, if `revision` is the current one.
     fn update(
         &mut self,
-        subject: &Subject,
+        revision: &TaskRevision,
         change: impl FnOnce(Name) -> Name,
     ) -> Result<Outcome, StoreError> {
-        let Some((key, name)) = self.rows.current(subject)? else {
-            return Ok(Outcome::Moved(false));
+        let Some((key, name)) = self.rows.current(revision)? else {
+            return Ok(Outcome::Applied(false));
         };
-        self.rows.remove_entry(&subject.route, &name);
+        self.rows.remove_entry(&revision.route, &name);
         self.rows
-            .put(&subject.route, &subject.id, key, &change(name));
-        Ok(Outcome::Moved(true))
+            .put(&revision.route, &revision.id, key, &change(name));
+        Ok(Outcome::Applied(true))
     }
 
     /// Returns the stored or recently finished task with the name of an order. `None` if the server
     /// made the id, which is unique.
     fn existing(
         &self,
-        order: &Order,
+        order: &ScheduleOrder,
         key: &[u8],
         now: u64,
     ) -> Result<Option<Existing>, StoreError> {

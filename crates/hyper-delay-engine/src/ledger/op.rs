@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Advance, Audited, Bulk, Sweep};
+use super::{AuditedOp, BulkAdvance, NewBulkJob, Sweep};
 use hyper_delay_protocol::{Compression, Delivery, Headers, Schedule, Terms, access::Grant};
 use hyper_delay_store::record::Task;
 
@@ -8,13 +8,13 @@ use hyper_delay_store::record::Task;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Creates a task or a new revision of one.
-    Schedule(Order),
+    Schedule(ScheduleOrder),
     /// Removes a task that is done and keeps its name in the deduplication window.
-    Finish(Subject),
+    Finish(TaskRevision),
     /// Makes a task due at `at`, after a failed round.
     Retry {
         /// The revision.
-        subject: Subject,
+        revision: TaskRevision,
         /// The next due time in Unix milliseconds.
         at: u64,
         /// Number of rounds so far.
@@ -23,31 +23,32 @@ pub enum Op {
         failures: u32,
     },
     /// Parks a due task that no consumer can take.
-    Park(Subject),
+    Park(TaskRevision),
     /// Makes a task a dead letter: its last round failed, or its content cannot be read.
     Bury {
         /// The revision.
-        subject: Subject,
+        revision: TaskRevision,
         /// The time of death in Unix milliseconds.
         at: u64,
         /// Number of rounds so far.
         attempt: u32,
         /// Number of failed rounds so far.
         failures: u32,
-        /// Why the content cannot be read, or the reason of the nack that ended the last round.
+        /// The reason why the content cannot be read, or that of the nack that ended the last
+        /// round.
         reason: Option<Arc<str>>,
     },
     /// Removes a task whose time has passed, in any state.
     Expire {
         /// The revision.
-        subject: Subject,
+        revision: TaskRevision,
         /// When it expired, in Unix milliseconds.
         at: u64,
     },
     /// Raises the stored number of rounds of a task to `attempt` if it is lower.
     Count {
         /// The revision.
-        subject: Subject,
+        revision: TaskRevision,
         /// Number of rounds so far.
         attempt: u32,
     },
@@ -79,13 +80,13 @@ pub enum Op {
     /// Resumes a paused route.
     Resume(Arc<str>),
     /// Begins a bulk operation.
-    Begin(Box<Bulk>),
+    BeginBulk(Box<NewBulkJob>),
     /// Changes one of many tasks.
     Sweep(Sweep),
     /// Notes how far a bulk operation has come.
-    Advance(Box<Advance>),
+    AdvanceBulk(Box<BulkAdvance>),
     /// An operation of an operator.
-    Audited(Box<Audited>),
+    Audited(Box<AuditedOp>),
     /// Raises the low-water mark to this time in Unix milliseconds. After the operations before
     /// this one, no task may be waiting for an earlier time.
     AdvanceLowWater(u64),
@@ -93,7 +94,7 @@ pub enum Op {
 
 /// A revision of a task.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Subject {
+pub struct TaskRevision {
     /// The route of the task.
     pub route: Arc<str>,
     /// The id of the task.
@@ -106,7 +107,7 @@ pub struct Subject {
 
 /// A task to schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub struct ScheduleOrder {
     /// The route of the task.
     pub route: Arc<str>,
     /// The id of the task.
@@ -140,7 +141,7 @@ pub struct PendingLimits {
     pub token: Option<Arc<Grant>>,
 }
 
-impl Order {
+impl ScheduleOrder {
     /// Returns the order of a schedule that arrives at `now`, in Unix milliseconds. `route` and
     /// `id` are those of the schedule, or what stands for them.
     #[must_use]
@@ -209,7 +210,7 @@ pub enum Outcome {
     /// A task with this name and content is stored or was finished recently. Nothing has changed.
     Same,
     /// The name belongs to a task with other content. Nothing has changed.
-    Taken,
+    NameTaken,
     /// The disk has no room for a new task. Nothing has changed.
     DiskFull,
     /// The route has as many pending tasks as it may. Nothing has changed.
@@ -224,18 +225,18 @@ pub enum Outcome {
     /// this. Nothing has changed.
     OverTokenBytes(u64),
     /// Whether the operation was applied: false if the revision is not the current one.
-    Moved(bool),
+    Applied(bool),
     /// The sequence number of the removed revision, if the task existed.
     Cancelled(Option<u64>),
     /// The task, if it was a dead letter.
-    Kicked(Option<Kicked>),
+    Kicked(Option<KickedTask>),
     /// The number of the bulk operation.
-    Began(u64),
+    BulkBegun(u64),
 }
 
 /// A dead letter that is due again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kicked {
+pub struct KickedTask {
     /// Its sequence number.
     pub seq: u64,
     /// Number of its rounds so far.

@@ -6,16 +6,16 @@ use std::{
     sync::Arc,
 };
 
-use super::{Position, Timed, View, scan::scan};
+use super::{LedgerView, Position, TimedTask, scan::scan};
 use hyper_delay_store::{
     Space, Store, StoreError,
-    record::{Entry, Placed, key},
+    record::{EntryRow, TaskEntry, key},
 };
 
-/// How many routes with dead letters a page reads. Each takes a search in the store.
+/// The routes with dead letters that a page reads. Each takes a search in the store.
 const ROUTES: usize = 32;
 
-/// Where a page of the dead letters of all routes begins. Default: at the first route.
+/// The start of a page of the dead letters of all routes. Default: at the first route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RetentionCursor {
     route: Arc<str>,
@@ -27,16 +27,16 @@ pub(crate) struct RetentionCursor {
 #[derive(Debug, Default)]
 pub(crate) struct RetentionPage {
     /// Those that died before the time that was asked for, with the times of their deaths.
-    pub found: Vec<Timed>,
+    pub found: Vec<TimedTask>,
     /// When the first of the others died, in Unix milliseconds.
     pub oldest_left: Option<u64>,
-    /// Where the next part begins. `None` if this is the last one.
+    /// The start of the next part. `None` if this is the last one.
     pub next: Option<RetentionCursor>,
-    /// Why the dead letters of a route could not be read.
+    /// The error of a route whose dead letters could not be read.
     pub damage: Option<StoreError>,
 }
 
-impl<S: Store> View<S> {
+impl<S: Store> LedgerView<S> {
     /// Returns the dead letters that died from `since` on and before `before`, in Unix milliseconds.
     /// Reads at most `keys` of them, and as many routes. A damaged route is passed over.
     ///
@@ -57,7 +57,7 @@ impl<S: Store> View<S> {
         let mut left = keys;
         let mut last = None;
         // The store's library can panic on a damaged block, which must not end the server.
-        guarded(|| {
+        catch_read_panic(|| {
             self.routes_after(&from.route, |route, counts| {
                 if left == 0 || routes.len() == ROUTES {
                     page.next = last.take();
@@ -74,7 +74,7 @@ impl<S: Store> View<S> {
         })?;
         for (route, first) in routes {
             let most = keys - page.found.len();
-            match guarded(|| self.dead_before(&route, first, before, most)) {
+            match catch_read_panic(|| self.dead_before(&route, first, before, most)) {
                 Ok(read) => {
                     let oldest = [page.oldest_left, read.oldest_left];
                     page.oldest_left = oldest.into_iter().flatten().min();
@@ -98,8 +98,8 @@ impl<S: Store> View<S> {
         from: Position,
         before: u64,
         most: usize,
-    ) -> Result<Dead, StoreError> {
-        let mut dead = Dead::default();
+    ) -> Result<DeadPage, StoreError> {
+        let mut dead = DeadPage::default();
         let prefix = key::route(route);
         let from = key::route_time(route, from.at, from.seq);
         scan(&*self.store, Space::Dead, &from, |key, value| {
@@ -116,8 +116,8 @@ impl<S: Store> View<S> {
                 dead.rest = Some(position);
                 return Ok(ControlFlow::Break(()));
             }
-            let Entry { id, .. } = Placed::read(Space::Dead, key, value)?.entry;
-            dead.found.push(Timed {
+            let TaskEntry { id, .. } = EntryRow::read(Space::Dead, key, value)?.entry;
+            dead.found.push(TimedTask {
                 position,
                 route: route.clone(),
                 id: id.into(),
@@ -130,14 +130,14 @@ impl<S: Store> View<S> {
 
 /// A part of the dead letters of a route.
 #[derive(Debug, Default)]
-struct Dead {
-    found: Vec<Timed>,
+struct DeadPage {
+    found: Vec<TimedTask>,
     oldest_left: Option<u64>,
     /// Where the rest begins, if there is more.
     rest: Option<Position>,
 }
 
-fn guarded<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+fn catch_read_panic<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     panic::catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(StoreError::damage("read", "the read has panicked")))
 }

@@ -1,41 +1,41 @@
 use std::sync::Arc;
 
 use super::{
-    Order, Subject,
-    held::Held,
-    low_water::LowWater,
-    tally::{Pending, Tally},
-    writes::Writes,
+    ScheduleOrder, TaskRevision,
+    low_water::LowWaterMark,
+    route_counts::{QuotaUsage, RouteCounts},
+    token_pending::TokenPending,
+    write_buffer::WriteBuffer,
 };
 use crate::sizes::Sizes;
 use hyper_delay_protocol::access::Grant;
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
-    record::{self, Entry, Expiring, Name, Place, Task, key},
+    record::{self, ExpiryEntry, Name, Place, Task, TaskEntry, key},
 };
 
 /// The rows of the tasks: the name, the entry, the content and the expiry of each. The low-water
 /// mark and the counts follow every change.
 #[derive(Debug)]
 pub(super) struct TaskRows<S> {
-    pub(super) writes: Writes<S>,
-    low_water: LowWater,
-    tally: Tally,
-    held: Held,
+    pub(super) writes: WriteBuffer<S>,
+    low_water: LowWaterMark,
+    counts: RouteCounts,
+    token_pending: TokenPending,
 }
 
 impl<S: Store> TaskRows<S> {
     pub(super) fn open(store: Arc<S>, sizes: Sizes) -> Result<Self, StoreError> {
         Ok(Self {
-            low_water: LowWater::open(&*store)?,
-            tally: Tally::default(),
-            held: Held::new(sizes),
-            writes: Writes::new(store, sizes),
+            low_water: LowWaterMark::open(&*store)?,
+            counts: RouteCounts::default(),
+            token_pending: TokenPending::new(sizes),
+            writes: WriteBuffer::new(store, sizes),
         })
     }
 
     pub(super) const fn sizes(&self) -> Sizes {
-        self.held.sizes()
+        self.token_pending.sizes()
     }
 
     /// Returns the low-water mark in Unix milliseconds: no task waits for an earlier time.
@@ -50,24 +50,24 @@ impl<S: Store> TaskRows<S> {
 
     /// Returns the number of tasks in the store, without the changes of the batch in hand.
     pub(super) fn total(&self) -> Result<u64, StoreError> {
-        Ok(Tally::total(&self.writes)?.total())
+        Ok(RouteCounts::total(&self.writes)?.total())
     }
 
     /// Returns the pending tasks of a route.
-    pub(super) fn pending(&self, route: &str) -> Result<Pending, StoreError> {
-        self.tally.pending(&self.writes, route)
+    pub(super) fn pending(&self, route: &str) -> Result<QuotaUsage, StoreError> {
+        self.counts.pending(&self.writes, route)
     }
 
     /// Returns the pending tasks on the routes of a token.
-    pub(super) fn pending_of(&mut self, grant: &Grant) -> Result<Pending, StoreError> {
-        let (tally, writes) = (&self.tally, &self.writes);
-        let count = || tally.pending_of(writes, &grant.routes);
-        self.held.of(grant, count)
+    pub(super) fn pending_of(&mut self, grant: &Grant) -> Result<QuotaUsage, StoreError> {
+        let (counts, writes) = (&self.counts, &self.writes);
+        let count = || counts.pending_of(writes, &grant.routes);
+        self.token_pending.sum_of(grant, count)
     }
 
     /// Adds the changed counts to the batch.
     pub(super) fn write_counts(&mut self) -> Result<(), StoreError> {
-        self.tally.write(&mut self.writes)
+        self.counts.write(&mut self.writes)
     }
 
     /// Returns the state of a task.
@@ -76,19 +76,28 @@ impl<S: Store> TaskRows<S> {
         value.map(|value| record::decode(&value)).transpose()
     }
 
-    /// Returns the key and the state of a task, if `subject` is its current revision.
-    pub(super) fn current(&self, subject: &Subject) -> Result<Option<(Bytes, Name)>, StoreError> {
-        let key = key::name(&subject.route, &subject.id);
+    /// Returns the key and the state of a task, if `revision` is the current one.
+    pub(super) fn current(
+        &self,
+        revision: &TaskRevision,
+    ) -> Result<Option<(Bytes, Name)>, StoreError> {
+        let key = key::name(&revision.route, &revision.id);
         let name = self.name(&key)?;
         Ok(name
-            .filter(|name| name.seq == subject.seq)
+            .filter(|name| name.seq == revision.seq)
             .map(|name| (key, name)))
     }
 
     /// Writes all rows of a new revision. The rows of the one before must be removed.
-    pub(super) fn create(&mut self, order: &Order, content: &Task<'_>, key: Bytes, name: &Name) {
+    pub(super) fn create(
+        &mut self,
+        order: &ScheduleOrder,
+        content: &Task<'_>,
+        key: Bytes,
+        name: &Name,
+    ) {
         if let Some(key) = name.expiry_key() {
-            let expiring = Expiring {
+            let expiring = ExpiryEntry {
                 route: &order.route,
                 id: &order.id,
             };
@@ -105,15 +114,15 @@ impl<S: Store> TaskRows<S> {
     /// Rewrites the entry of a dead letter with the reason for its death.
     pub(super) fn set_reason(
         &mut self,
-        subject: &Subject,
+        revision: &TaskRevision,
         at: u64,
         reason: &str,
     ) -> Result<(), StoreError> {
-        let Some((_, name)) = self.current(subject)? else {
+        let Some((_, name)) = self.current(revision)? else {
             return Ok(());
         };
-        let entry = Entry::of(&subject.route, &subject.id, &name);
-        let key = key::route_time(&subject.route, at, subject.seq);
+        let entry = TaskEntry::of(&revision.route, &revision.id, &name);
+        let key = key::route_time(&revision.route, at, revision.seq);
         let value = record::encode_dead(&entry, reason);
         self.writes.put(Space::Dead, key, value);
         Ok(())
@@ -147,11 +156,11 @@ impl<S: Store> TaskRows<S> {
             self.low_water.lower(at, &mut self.writes);
             self.writes.note_due(at, name.seq, true);
         }
-        let entry = Entry::of(route, id, name);
+        let entry = TaskEntry::of(route, id, name);
         self.writes.put(space, place, record::encode(&entry));
         self.writes.put(Space::Names, key, record::encode(name));
-        self.tally.add(route, name);
-        self.held.add(route, name);
+        self.counts.add(route, name);
+        self.token_pending.add(route, name);
     }
 
     /// Removes the entry of a task.
@@ -161,8 +170,8 @@ impl<S: Store> TaskRows<S> {
         if let Place::Waiting(at) = name.place {
             self.writes.note_due(at, name.seq, false);
         }
-        self.tally.remove(route, name);
-        self.held.remove(route, name);
+        self.counts.remove(route, name);
+        self.token_pending.remove(route, name);
     }
 }
 

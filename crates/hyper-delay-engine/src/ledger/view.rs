@@ -5,13 +5,16 @@ use std::{ops::ControlFlow, sync::Arc};
 use rustc_hash::FxHashSet;
 
 use super::{
-    paused::Paused,
+    paused_routes::PausedRoutes,
     scan::{scan, scan_meta},
 };
 use hyper_delay_protocol::Terms;
 use hyper_delay_store::{
     ReadStore, Space, StoreError,
-    record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key, number},
+    record::{
+        self, AuditLine, BulkJob, ExpiryEntry, Name, StoredCounts, Task, TaskEntry, key,
+        sharded_number,
+    },
 };
 
 /// A position in a space that is ordered by time.
@@ -42,7 +45,7 @@ impl Position {
 
 /// A task as it is listed in a space that is ordered by time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedTask {
     /// The due time or, for a dead letter, the time of death; and the sequence number.
     pub position: Position,
     /// The route of the task.
@@ -59,7 +62,7 @@ pub struct Listed {
 
 /// A task and the time of its expiry or death.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timed {
+pub struct TimedTask {
     /// The time, and the sequence number of the task.
     pub position: Position,
     /// The route of the task.
@@ -70,11 +73,11 @@ pub struct Timed {
 
 /// Reads tasks from a store.
 #[derive(Debug)]
-pub struct View<S> {
+pub struct LedgerView<S> {
     pub(super) store: Arc<S>,
 }
 
-impl<S> Clone for View<S> {
+impl<S> Clone for LedgerView<S> {
     fn clone(&self) -> Self {
         Self {
             store: self.store.clone(),
@@ -82,14 +85,17 @@ impl<S> Clone for View<S> {
     }
 }
 
-impl<S: ReadStore> View<S> {
+impl<S: ReadStore> LedgerView<S> {
     /// Returns the paused routes.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
     pub(crate) fn paused(&self) -> Result<FxHashSet<Arc<str>>, StoreError> {
-        Ok(Paused::open(&*self.store)?.routes().cloned().collect())
+        Ok(PausedRoutes::open(&*self.store)?
+            .routes()
+            .cloned()
+            .collect())
     }
 
     /// Creates a view of `store`.
@@ -106,11 +112,11 @@ impl<S: ReadStore> View<S> {
     pub(crate) fn waiting(
         &self,
         from: Position,
-        mut visit: impl FnMut(Listed) -> ControlFlow<()>,
+        mut visit: impl FnMut(ListedTask) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let from = key::time(from.at, from.seq);
         self.entries(Space::Waiting, &from, &[], |position, value| {
-            let entry: Entry<'_> = record::decode(value)?;
+            let entry: TaskEntry<'_> = record::decode(value)?;
             Ok(visit(listed(position, entry.route.into(), entry)))
         })
     }
@@ -125,12 +131,12 @@ impl<S: ReadStore> View<S> {
         &self,
         route: &Arc<str>,
         from: Position,
-        mut visit: impl FnMut(Listed) -> ControlFlow<()>,
+        mut visit: impl FnMut(ListedTask) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let from = key::route_time(route, from.at, from.seq);
         let prefix = key::route(route);
         self.entries(Space::Parked, &from, &prefix, |position, value| {
-            let entry: Entry<'_> = record::decode(value)?;
+            let entry: TaskEntry<'_> = record::decode(value)?;
             Ok(visit(listed(position, route.clone(), entry)))
         })
     }
@@ -144,12 +150,12 @@ impl<S: ReadStore> View<S> {
     pub(crate) fn expiring(
         &self,
         from: Position,
-        mut visit: impl FnMut(Timed) -> ControlFlow<()>,
+        mut visit: impl FnMut(TimedTask) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let from = key::expiry(from.at, from.seq);
         self.entries(Space::Meta, &from, key::EXPIRY, |position, value| {
-            let name: Expiring<'_> = record::decode(value)?;
-            Ok(visit(Timed {
+            let name: ExpiryEntry<'_> = record::decode(value)?;
+            Ok(visit(TimedTask {
                 position,
                 route: name.route.into(),
                 id: name.id.into(),
@@ -215,7 +221,7 @@ impl<S: ReadStore> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn counts(&self, route: &str) -> Result<Counts, StoreError> {
+    pub fn counts(&self, route: &str) -> Result<StoredCounts, StoreError> {
         let value = self.store.get(Space::Counts, &key::route(route))?;
         Ok(value
             .map(|value| record::decode(&value))
@@ -228,7 +234,7 @@ impl<S: ReadStore> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn totals(&self) -> Result<Counts, StoreError> {
+    pub fn totals(&self) -> Result<StoredCounts, StoreError> {
         self.counts("")
     }
 
@@ -237,7 +243,7 @@ impl<S: ReadStore> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn routes(&self, mut visit: impl FnMut(&str, Counts)) -> Result<(), StoreError> {
+    pub fn routes(&self, mut visit: impl FnMut(&str, StoredCounts)) -> Result<(), StoreError> {
         self.routes_while(|name, counts| {
             visit(name, counts);
             ControlFlow::Continue(())
@@ -251,7 +257,7 @@ impl<S: ReadStore> View<S> {
     /// If the store cannot be read.
     pub(crate) fn routes_while(
         &self,
-        visit: impl FnMut(&str, Counts) -> ControlFlow<()>,
+        visit: impl FnMut(&str, StoredCounts) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.routes_after("", visit)
     }
@@ -265,7 +271,7 @@ impl<S: ReadStore> View<S> {
     pub fn routes_after(
         &self,
         after: &str,
-        mut visit: impl FnMut(&str, Counts) -> ControlFlow<()>,
+        mut visit: impl FnMut(&str, StoredCounts) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let after = key::route(after);
         let from: &[u8] = match after.len() {
@@ -285,13 +291,13 @@ impl<S: ReadStore> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn jobs(&self) -> Result<Vec<(u64, Job)>, StoreError> {
+    pub fn jobs(&self) -> Result<Vec<(u64, BulkJob)>, StoreError> {
         let mut jobs = Vec::new();
         scan_meta(&*self.store, key::JOBS, |rest, value| {
             jobs.push((key::number_of(rest)?, record::decode(value)?));
             Ok(())
         })?;
-        number::sort_by_time(&mut jobs, |(id, job): &(u64, Job)| (*id, job.began_at));
+        sharded_number::sort_by_time(&mut jobs, |(id, job): &(u64, BulkJob)| (*id, job.began_at));
         Ok(jobs)
     }
 
@@ -306,7 +312,7 @@ impl<S: ReadStore> View<S> {
             lines.push(AuditLine::decode(value)?);
             Ok(())
         })?;
-        number::sort_by_time(&mut lines, |line: &AuditLine| (line.number, line.at));
+        sharded_number::sort_by_time(&mut lines, |line: &AuditLine| (line.number, line.at));
         Ok(lines)
     }
 
@@ -327,8 +333,8 @@ impl<S: ReadStore> View<S> {
     }
 }
 
-fn listed(position: Position, route: Arc<str>, entry: Entry<'_>) -> Listed {
-    Listed {
+fn listed(position: Position, route: Arc<str>, entry: TaskEntry<'_>) -> ListedTask {
+    ListedTask {
         position,
         route,
         id: entry.id.into(),

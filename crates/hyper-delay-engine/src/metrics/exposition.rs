@@ -10,11 +10,11 @@ use prometheus_client::{
 };
 
 use super::{
-    Connections, Count, Gauges, Histogram, Metrics,
+    Counter, Gauges, Histogram, HttpConnections, Metrics,
+    gauge_reader::OTHER,
     gauges::{RouteGauges, ShardGauges},
-    reading::OTHER,
 };
-use crate::log_loss;
+use crate::dropped_log_lines;
 
 /// The media type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -27,7 +27,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 pub fn text(
     metrics: Arc<Metrics>,
     gauges: Arc<Gauges>,
-    http: Connections,
+    http: HttpConnections,
 ) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("hyper_delay");
     registry.register_collector(Box::new(Exposition {
@@ -44,7 +44,7 @@ pub fn text(
 struct Exposition {
     metrics: Arc<Metrics>,
     gauges: Arc<Gauges>,
-    http: Connections,
+    http: HttpConnections,
 }
 
 impl Collector for Exposition {
@@ -104,7 +104,12 @@ impl Exposition {
         let help = "Requests and connections that were refused.";
         families.counters("refusals", help, "reason", self.metrics.refusals())?;
         let help = "Lines of the log that were not written.";
-        families.counters("log_lines_dropped", help, "kind", log_loss::counts())
+        families.counters(
+            "log_lines_dropped",
+            help,
+            "kind",
+            dropped_log_lines::counts(),
+        )
     }
 
     fn tasks(&self, families: &mut Families<'_>) -> fmt::Result {
@@ -188,7 +193,7 @@ impl Exposition {
 struct Families<'a>(DescriptorEncoder<'a>);
 
 impl Families<'_> {
-    fn counter(&mut self, name: &str, help: &str, count: &Count) -> fmt::Result {
+    fn counter(&mut self, name: &str, help: &str, count: &Counter) -> fmt::Result {
         let kind = MetricType::Counter;
         let mut encoder = self.0.encode_descriptor(name, help, None, kind)?;
         encoder.encode_counter::<NoLabelSet, _, u64>(&count.value(), None)

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-/// What is there at one moment.
+/// The state of the server at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Gauges {
     /// The routes with the most pending tasks, in order of name.
@@ -27,7 +27,7 @@ pub struct Gauges {
 pub struct ShardGauges {
     /// Whether this node leads it.
     pub is_led: bool,
-    /// Whether it does nothing any more on this node.
+    /// Whether it has stopped on this node.
     pub has_stopped: bool,
     /// The last entry of its journal that is in the store of this node.
     pub applied: u64,
@@ -58,7 +58,7 @@ impl Gauges {
     /// Joins the gauges of stores that have no route in common. The number of routes stays what one
     /// store shows.
     #[must_use]
-    pub fn join(parts: impl IntoIterator<Item = Self>, limits: &super::Limits) -> Self {
+    pub fn join(parts: impl IntoIterator<Item = Self>, limits: &super::GaugeLimits) -> Self {
         let mut joined = Self {
             is_due_soon_exact: true,
             ..Self::default()
@@ -111,4 +111,4 @@ impl RouteGauges {
 
 /// Open connections of the HTTP listener.
 #[derive(Debug, Clone, Copy)]
-pub struct Connections(pub usize);
+pub struct HttpConnections(pub usize);

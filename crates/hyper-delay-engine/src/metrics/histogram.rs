@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::Count;
+use super::Counter;
 
 /// The bounds of histograms of time, in microseconds: 100 µs to an hour.
 const TIMES: [u64; 20] = [
@@ -34,8 +34,8 @@ const JOBS: [u64; 13] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_
 pub struct Histogram {
     /// The largest value of each bucket but the last, which takes all others.
     bounds: &'static [u64],
-    buckets: Box<[Count]>,
-    sum: Count,
+    buckets: Box<[Counter]>,
+    sum: Counter,
     /// The values that make one of the shown unit.
     per_unit: f64,
 }
@@ -54,8 +54,8 @@ impl Histogram {
     fn new(bounds: &'static [u64], per_unit: f64) -> Self {
         Self {
             bounds,
-            buckets: (0..=bounds.len()).map(|_| Count::default()).collect(),
-            sum: Count::default(),
+            buckets: (0..=bounds.len()).map(|_| Counter::default()).collect(),
+            sum: Counter::default(),
             per_unit,
         }
     }
@@ -84,7 +84,7 @@ impl Histogram {
             .bounds
             .iter()
             .map(|bound| *bound as f64 / self.per_unit);
-        let counts = self.buckets.iter().map(Count::value);
+        let counts = self.buckets.iter().map(Counter::value);
         bounds.chain([f64::INFINITY]).zip(counts).collect()
     }
 }

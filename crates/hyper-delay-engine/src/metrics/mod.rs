@@ -1,37 +1,37 @@
-//! What the server counts, for `/metrics` and the page.
+//! The counters, histograms and gauges of the server, for `/metrics` and the page.
 //!
-//! What happens often is counted in atomics, without locks and allocations. What is there is read
+//! Frequent events are counted in atomics, without locks and allocations. The present state is read
 //! when it is asked for: [`Gauges`] of the scheduler's memory and of the counts on disk.
 
-mod count;
+mod counter;
 mod exposition;
+mod gauge_reader;
 mod gauges;
 mod histogram;
 pub mod http_code;
-mod in_memory;
-mod reading;
+mod largest_routes;
+mod memory_gauges;
 mod summary;
-mod top;
-mod write_watch;
+mod write_monitor;
 
 use std::{
     sync::atomic::{AtomicBool, AtomicI64, Ordering},
     time::Duration,
 };
 
-pub use count::Count;
+pub use counter::Counter;
 pub use exposition::{CONTENT_TYPE, text};
-pub use gauges::{Connections, Gauges, ShardGauges};
+pub use gauge_reader::{GaugeLimits, read_gauges};
+pub use gauges::{Gauges, HttpConnections, ShardGauges};
 pub use histogram::Histogram;
-pub use in_memory::{InMemory, RouteInMemory, earlier};
-pub use reading::{Limits, read};
+pub use memory_gauges::{MemoryGauges, RouteMemoryGauges, earlier};
 pub use summary::summary;
-pub use write_watch::WriteWatch;
+pub use write_monitor::WriteMonitor;
 
 use crate::forecast::Forecast;
 use http_code::COUNTED as HTTP_CODES;
 use hyper_delay_protocol::Code;
-use hyper_delay_store::Room;
+use hyper_delay_store::DiskSpace;
 
 /// Tasks that are due within this time count as due soon.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -46,36 +46,36 @@ const NO_TLS: i64 = i64::MIN;
 #[derive(Debug)]
 pub struct Metrics {
     /// Schedules that made a task.
-    pub(crate) scheduled: Count,
+    pub(crate) scheduled: Counter,
     /// Schedules that replaced a task.
-    pub(crate) replaced: Count,
+    pub(crate) replaced: Counter,
     /// Schedules of what was stored already.
-    pub(crate) repeated: Count,
+    pub(crate) repeated: Counter,
     /// Copies of tasks that were written to a connection.
-    pub deliveries: Count,
+    pub deliveries: Counter,
     /// Failed rounds after which the task waits for another one.
-    pub(crate) retries: Count,
+    pub(crate) retries: Counter,
     /// Acks that removed a task.
-    pub(crate) acks: Count,
-    /// Deliveries that were given back.
-    pub(crate) nacks: Count,
+    pub(crate) acks: Counter,
+    /// Deliveries that consumers returned with a nack.
+    pub(crate) nacks: Counter,
     /// Acks and nacks without a matching delivery.
-    pub unknown_answers: Count,
+    pub unknown_answers: Counter,
     /// Tasks that became dead letters.
-    pub(crate) dead_letters: Count,
+    pub(crate) dead_letters: Counter,
     /// Tasks that were removed because their time had passed.
-    pub(crate) expired: Count,
+    pub(crate) expired: Counter,
     /// Dead letters that were removed because of their age.
-    pub(crate) removed_by_age: Count,
-    refusals: [Count; Code::ALL.len()],
+    pub(crate) removed_by_age: Counter,
+    refusals: [Counter; Code::ALL.len()],
     /// Refusals with a code that only requests over HTTP receive.
-    http_refusals: [Count; HTTP_CODES.len()],
+    http_refusals: [Counter; HTTP_CODES.len()],
     /// Connections from hosts that are not allowed.
-    pub refused_hosts: Count,
+    pub refused_hosts: Counter,
     /// Tokens that were wrong.
-    pub wrong_tokens: Count,
+    pub wrong_tokens: Counter,
     /// TLS handshakes that failed or took too long.
-    pub failed_handshakes: Count,
+    pub failed_handshakes: Counter,
     /// When the certificate of the server expires, in Unix seconds. [`NO_TLS`] without one.
     tls_expiry: AtomicI64,
     /// From the time a task is due to the start of a round, in microseconds.
@@ -86,22 +86,22 @@ pub struct Metrics {
     pub commit_time: Histogram,
     /// The jobs of a batch.
     pub batch_size: Histogram,
-    /// The write that is under way.
-    pub write: WriteWatch,
+    /// The write in progress.
+    pub write: WriteMonitor,
     /// The waiting tasks by time.
     pub forecast: Forecast,
-    /// Whether the disk had no room for a new task at the last look.
+    /// Whether the disk had no room for a new task when the disk was last checked.
     is_full: AtomicBool,
 }
 
 impl Metrics {
     /// Notes the room on the disk.
-    pub fn look(&self, room: Room) {
-        let is_full = room.new_tasks() < Room::cost(ORDINARY, 0);
+    pub fn note_room(&self, room: DiskSpace) {
+        let is_full = room.new_tasks() < DiskSpace::cost(ORDINARY, 0);
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// Returns whether the disk had no room for a new task at the last look.
+    /// Returns whether the disk had no room for a new task when the disk was last checked.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
@@ -151,28 +151,28 @@ impl Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            scheduled: Count::default(),
-            replaced: Count::default(),
-            repeated: Count::default(),
-            deliveries: Count::default(),
-            retries: Count::default(),
-            expired: Count::default(),
-            removed_by_age: Count::default(),
-            acks: Count::default(),
-            nacks: Count::default(),
-            unknown_answers: Count::default(),
-            dead_letters: Count::default(),
+            scheduled: Counter::default(),
+            replaced: Counter::default(),
+            repeated: Counter::default(),
+            deliveries: Counter::default(),
+            retries: Counter::default(),
+            expired: Counter::default(),
+            removed_by_age: Counter::default(),
+            acks: Counter::default(),
+            nacks: Counter::default(),
+            unknown_answers: Counter::default(),
+            dead_letters: Counter::default(),
             refusals: Default::default(),
             http_refusals: Default::default(),
-            refused_hosts: Count::default(),
-            wrong_tokens: Count::default(),
-            failed_handshakes: Count::default(),
+            refused_hosts: Counter::default(),
+            wrong_tokens: Counter::default(),
+            failed_handshakes: Counter::default(),
             tls_expiry: AtomicI64::new(NO_TLS),
             lateness: Histogram::of_seconds(),
             ack_time: Histogram::of_seconds(),
             commit_time: Histogram::of_seconds(),
             batch_size: Histogram::of_jobs(),
-            write: WriteWatch::default(),
+            write: WriteMonitor::default(),
             forecast: Forecast::default(),
             is_full: AtomicBool::new(false),
         }

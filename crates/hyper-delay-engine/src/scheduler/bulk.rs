@@ -8,15 +8,18 @@
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
-use super::{ReplyTo, Scheduler, Token, operating::AUDIT, reading::PARKS, task::Task};
+use super::{
+    CommitToken, ReplyTo, Scheduler, loading::PARKS, operator_requests::AUDIT_TARGET,
+    task::TaskInMemory,
+};
 use crate::{
-    ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
+    ledger::{Actor, BulkAdvance, ListingQuery, Op, Outcome, Sweep, SweepAct},
     sizes::{Size, Sizes},
 };
 use hyper_delay_protocol::{Filter, Reply};
 use hyper_delay_store::{
     Space, Store, StoreError,
-    record::{Act, Job, Place, Progress},
+    record::{BulkJob, JobAction, JobState, Place},
 };
 
 /// The target of its events in the log.
@@ -29,17 +32,17 @@ const fn keys_of(sizes: Sizes) -> usize {
 
 /// The bulk operations that are not done.
 #[derive(Debug, Default)]
-pub(super) struct Bulk {
-    queue: VecDeque<Running>,
+pub(super) struct BulkQueue {
+    queue: VecDeque<RunningBulkJob>,
     /// Whether a batch of the first one is on its way to the disk.
-    is_under_way: bool,
+    is_batch_in_flight: bool,
 }
 
 /// A running bulk operation.
 #[derive(Debug, Clone)]
-pub struct Running {
+pub struct RunningBulkJob {
     id: u64,
-    act: Act,
+    act: JobAction,
     route: Arc<str>,
     filter: Filter,
     in_flight: bool,
@@ -51,9 +54,9 @@ pub struct Running {
     is_stopping: bool,
 }
 
-impl Running {
+impl RunningBulkJob {
     /// Continues a bulk operation as it is stored.
-    pub fn stored(id: u64, job: &Job) -> Self {
+    pub fn from_stored(id: u64, job: &BulkJob) -> Self {
         Self {
             id,
             act: job.act,
@@ -73,19 +76,19 @@ impl Running {
 
 /// The next batch of a bulk operation.
 #[derive(Debug, Default)]
-struct Batch {
+struct BulkBatch {
     tasks: Vec<(Arc<str>, u64, SweepAct)>,
     /// Where the one after it begins. `None` if there is none.
     cursor: Option<Box<[u8]>>,
 }
 
-impl Bulk {
+impl BulkQueue {
     /// The number of bulk operations that are not done.
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    pub(super) fn push(&mut self, running: Running) {
+    pub(super) fn push(&mut self, running: RunningBulkJob) {
         self.queue.push_back(running);
     }
 
@@ -100,18 +103,21 @@ impl Bulk {
     }
 
     /// Removes a bulk operation that has ended.
-    fn remove(&mut self, id: u64) -> Option<Running> {
+    fn remove(&mut self, id: u64) -> Option<RunningBulkJob> {
         let place = self.queue.iter().position(|running| running.id == id)?;
         self.queue.remove(place)
     }
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Whether a batch of a bulk operation is to be read.
+    /// Whether to read a batch of a bulk operation.
     pub(super) fn wants_bulk(&self) -> bool {
         let first = self.bulk.queue.front();
         let is_wanted = first.is_some_and(|running| !running.is_stopping);
-        is_wanted && !self.bulk.is_under_way && self.may_remove() && self.requests.parks() < PARKS
+        is_wanted
+            && !self.bulk.is_batch_in_flight
+            && self.may_remove()
+            && self.commits.pending_parks() < PARKS
     }
 
     /// Reads and submits the next batch of the first bulk operation.
@@ -125,8 +131,8 @@ impl<S: Store> Scheduler<S> {
         let (batch, state) = match self.bulk_batch(&running) {
             Ok(batch) => {
                 let state = match batch.cursor {
-                    Some(_) => Progress::Running,
-                    None => Progress::Done,
+                    Some(_) => JobState::Running,
+                    None => JobState::Done,
                 };
                 (batch, state)
             }
@@ -139,7 +145,7 @@ impl<S: Store> Scheduler<S> {
                     %error,
                     "a bulk operation has met damage and ends",
                 );
-                (Batch::default(), Progress::Failed)
+                (BulkBatch::default(), JobState::Failed)
             }
             Err(error) => return self.fail(error),
         };
@@ -151,17 +157,17 @@ impl<S: Store> Scheduler<S> {
                 seq,
                 act,
             };
-            self.submit(Op::Sweep(sweep), Token::None);
+            self.submit(Op::Sweep(sweep), CommitToken::None);
         }
-        let advance = Advance {
+        let advance = BulkAdvance {
             job: running.id,
             cursor: batch.cursor.unwrap_or_default(),
             state,
             at: self.now.wall_millis(),
             actor: Actor::default(),
         };
-        self.bulk.is_under_way = true;
-        self.submit(Op::Advance(Box::new(advance)), Token::None);
+        self.bulk.is_batch_in_flight = true;
+        self.submit(Op::AdvanceBulk(Box::new(advance)), CommitToken::None);
     }
 
     /// Ends a bulk operation after the batch that is on its way to the disk. The reply comes when that
@@ -170,29 +176,32 @@ impl<S: Store> Scheduler<S> {
         if !self.bulk.stop(job) {
             return self.reply(reply_to, Reply::Stopped { job, found: false });
         }
-        let advance = Advance {
+        let advance = BulkAdvance {
             job,
             cursor: Box::default(),
-            state: Progress::Stopped,
+            state: JobState::Stopped,
             at: self.now.wall_millis(),
             actor,
         };
-        self.submit(Op::Advance(Box::new(advance)), Token::Reply(reply_to));
+        self.submit(
+            Op::AdvanceBulk(Box::new(advance)),
+            CommitToken::Reply(reply_to),
+        );
     }
 
-    fn bulk_batch(&self, running: &Running) -> Result<Batch, StoreError> {
+    fn bulk_batch(&self, running: &RunningBulkJob) -> Result<BulkBatch, StoreError> {
         match running.act {
-            Act::Kick | Act::Delete => self.dead_batch(running),
-            Act::Purge => self.purge_batch(running),
+            JobAction::Kick | JobAction::Delete => self.dead_batch(running),
+            JobAction::Purge => self.purge_batch(running),
         }
     }
 
     /// Tasks that were scheduled after the bulk operation have higher numbers. Their deaths can
     /// have earlier times, if the clock was set back.
-    fn dead_batch(&self, running: &Running) -> Result<Batch, StoreError> {
+    fn dead_batch(&self, running: &RunningBulkJob) -> Result<BulkBatch, StoreError> {
         let now = self.now.wall_millis();
         let sizes = self.settings.sizes;
-        let listing = Listing {
+        let listing = ListingQuery {
             space: Space::Dead,
             route: Some(&running.route),
             filter: &running.filter,
@@ -203,7 +212,7 @@ impl<S: Store> Scheduler<S> {
         let tasks = rows.filter(|row| row.position.seq < running.id).map(|row| {
             let place = Place::Dead(row.position.at);
             let act = match running.act {
-                Act::Kick => SweepAct::Kick { place, at: now },
+                JobAction::Kick => SweepAct::Kick { place, at: now },
                 _ => SweepAct::Delete { place },
             };
             (row.id, row.position.seq, act)
@@ -211,18 +220,18 @@ impl<S: Store> Scheduler<S> {
         if page.next.is_some() {
             (sizes.reached)(Size::BulkTasks);
         }
-        Ok(Batch {
+        Ok(BulkBatch {
             tasks: tasks.collect(),
             cursor: page.next.map(|(key, _)| (&*key).into()),
         })
     }
 
     /// As for dead letters, later tasks have higher numbers.
-    fn purge_batch(&self, running: &Running) -> Result<Batch, StoreError> {
+    fn purge_batch(&self, running: &RunningBulkJob) -> Result<BulkBatch, StoreError> {
         let after = std::str::from_utf8(&running.cursor)
             .map_err(|error| StoreError::damage("read the cursor of a job", error))?;
         let sizes = self.settings.sizes;
-        let mut batch = Batch::default();
+        let mut batch = BulkBatch::default();
         let mut read = 0;
         let after = Some(after).filter(|after| !after.is_empty());
         self.view.names(&running.route, after, |id, name| {
@@ -243,9 +252,9 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// One of many tasks is changed on disk.
-    pub(super) fn swept(&mut self, sweep: Sweep, outcome: Outcome) {
+    pub(super) fn handle_swept(&mut self, sweep: Sweep, outcome: Outcome) {
         if sweep.job.is_none() {
-            return self.old_dead_removed(sweep, &outcome);
+            return self.handle_old_dead_removed(sweep, &outcome);
         }
         let is_changed = matches!(
             outcome,
@@ -256,34 +265,42 @@ impl<S: Store> Scheduler<S> {
         }
         match (sweep.act, outcome) {
             (SweepAct::Kick { at, .. }, Outcome::Kicked(Some(kicked))) => {
-                self.added(kicked.seq, Task::kicked(sweep.route, sweep.id, at, kicked));
+                self.add_task(
+                    kicked.seq,
+                    TaskInMemory::from_kicked(sweep.route, sweep.id, at, kicked),
+                );
             }
             (_, Outcome::Cancelled(Some(seq))) => {
-                self.remove(seq);
+                self.remove_task(seq);
             }
             _ => {}
         }
     }
 
     /// A batch of the first bulk operation is on disk, or the end of any of them.
-    pub(super) fn advanced(&mut self, advance: Advance, outcome: Outcome, token: Token) {
-        let is_stop = advance.state == Progress::Stopped;
-        let is_moved = outcome == Outcome::Moved(true);
+    pub(super) fn handle_advanced(
+        &mut self,
+        advance: BulkAdvance,
+        outcome: Outcome,
+        token: CommitToken,
+    ) {
+        let is_stop = advance.state == JobState::Stopped;
+        let is_moved = outcome == Outcome::Applied(true);
         if !is_stop {
-            self.bulk.is_under_way = false;
+            self.bulk.is_batch_in_flight = false;
         }
-        self.answer(token, || Reply::Stopped {
+        self.reply_to_token(token, || Reply::Stopped {
             job: advance.job,
             found: is_moved,
         });
-        if advance.state != Progress::Running || !is_moved {
+        if advance.state != JobState::Running || !is_moved {
             if let Some(running) = self.bulk.remove(advance.job) {
                 let (job, route, act) = (running.id, &*running.route, advance.state.as_str());
                 let (by, address) = (advance.actor.by.as_deref(), advance.actor.address);
                 let address = address.map(tracing::field::display);
                 let filter = &running.filter;
                 tracing::info!(
-                    target: AUDIT,
+                    target: AUDIT_TARGET,
                     act,
                     route,
                     job,

@@ -1,12 +1,12 @@
-//! What follows from what is on disk.
+//! Handles operations that are on disk.
 
 use super::{
-    Committed, Scheduler, Token,
+    CommitToken, CommittedJob, Scheduler,
     scheduling::refusal_of,
-    task::{Change, Due, Task},
-    tasks::Left,
+    task::{DueBy, PendingChange, TaskInMemory},
+    task_table::PreviousState,
 };
-use crate::ledger::{Op, Order, Outcome, Subject};
+use crate::ledger::{Op, Outcome, ScheduleOrder, TaskRevision};
 use hyper_delay_config::Quota;
 use hyper_delay_protocol::{Code, Reply};
 use hyper_delay_store::Store;
@@ -14,19 +14,19 @@ use hyper_delay_store::Store;
 impl<S: Store> Scheduler<S> {
     /// Takes all that was committed together, then reads what was parked with it, once for each
     /// route.
-    pub(super) fn committed(&mut self, committed: Vec<Committed>) {
+    pub(super) fn handle_committed(&mut self, committed: Vec<CommittedJob>) {
         for committed in committed {
-            self.one_committed(committed);
+            self.handle_committed_job(committed);
         }
-        self.refill_wanting();
+        self.refill_requested();
     }
 
-    fn one_committed(&mut self, committed: Committed) {
-        let Committed { op, token, outcome } = committed;
-        self.requests.committed(&op);
+    fn handle_committed_job(&mut self, committed: CommittedJob) {
+        let CommittedJob { op, token, outcome } = committed;
+        self.commits.remove_committed(&op);
         let op = match op {
             Op::Audited(audited) => {
-                self.unwritten.remove(&audited.op);
+                self.uncommitted.remove(&audited.op);
                 self.log_audit(&audited, &outcome);
                 audited.op
             }
@@ -40,32 +40,35 @@ impl<S: Store> Scheduler<S> {
                     attempt,
                     replaced,
                 },
-            ) => self.scheduled(order, seq, attempt, replaced, token),
-            (Op::Schedule(order), outcome) => self.not_scheduled(order, outcome, token),
-            (Op::Finish(subject), outcome) => self.finished(subject, outcome, token),
-            (Op::Retry { subject, .. }, Outcome::Moved(true)) => self.retried(&subject, &token),
-            (Op::Park(subject), Outcome::Moved(true)) => self.parked(&subject),
-            (Op::Retry { subject, .. }, _) => {
-                self.tasks.committed(subject.seq, Change::Retry);
+            ) => self.handle_scheduled(order, seq, attempt, replaced, token),
+            (Op::Schedule(order), outcome) => self.handle_not_scheduled(order, outcome, token),
+            (Op::Finish(revision), outcome) => self.handle_finished(revision, outcome, token),
+            (Op::Retry { revision, .. }, Outcome::Applied(true)) => {
+                self.handle_retried(&revision, &token);
             }
-            (Op::Park(subject), _) => {
-                self.tasks.committed(subject.seq, Change::Park);
+            (Op::Park(revision), Outcome::Applied(true)) => self.handle_parked(&revision),
+            (Op::Retry { revision, .. }, _) => {
+                self.tasks
+                    .take_committed(revision.seq, PendingChange::Retry);
             }
-            (Op::Bury { subject, at, .. }, outcome) => {
-                let is_dead = outcome == Outcome::Moved(true);
+            (Op::Park(revision), _) => {
+                self.tasks.take_committed(revision.seq, PendingChange::Park);
+            }
+            (Op::Bury { revision, at, .. }, outcome) => {
+                let is_dead = outcome == Outcome::Applied(true);
                 if let Some(retention) = self.settings.dead_retention_millis {
-                    self.retention.died(at, retention);
+                    self.retention.note_death(at, retention);
                 }
                 self.metrics.dead_letters.add(u64::from(is_dead));
-                self.tasks.committed(subject.seq, Change::Bury);
+                self.tasks.take_committed(revision.seq, PendingChange::Bury);
             }
-            (Op::Expire { subject, .. }, outcome) => {
-                self.expired(subject, outcome == Outcome::Moved(true));
+            (Op::Expire { revision, .. }, outcome) => {
+                self.handle_expired(revision, outcome == Outcome::Applied(true));
             }
             (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
-                let was_due = matches!(token, Token::Cancel(_));
-                let in_flight = seq.is_some_and(|seq| self.was_in_flight(seq, &id) || was_due);
-                self.answer(token, || Reply::Cancelled {
+                let was_due = matches!(token, CommitToken::Cancel(_));
+                let in_flight = seq.is_some_and(|seq| self.remove_cancelled(seq, &id) || was_due);
+                self.reply_to_token(token, || Reply::Cancelled {
                     id,
                     route,
                     found: seq.is_some(),
@@ -76,83 +79,88 @@ impl<S: Store> Scheduler<S> {
                 let found = kicked.is_some();
                 if let Some(kicked) = kicked {
                     let seq = kicked.seq;
-                    self.added(seq, Task::kicked(route.clone(), id.clone(), at, kicked));
+                    self.add_task(
+                        seq,
+                        TaskInMemory::from_kicked(route.clone(), id.clone(), at, kicked),
+                    );
                 }
-                self.answer(token, || Reply::Kicked { id, route, found });
+                self.reply_to_token(token, || Reply::Kicked { id, route, found });
             }
             (Op::Delete { route, id }, Outcome::Cancelled(seq)) => {
                 if let Some(seq) = seq {
-                    self.remove(seq);
+                    self.remove_task(seq);
                 }
                 let found = seq.is_some();
-                self.answer(token, || Reply::Deleted { id, route, found });
+                self.reply_to_token(token, || Reply::Deleted { id, route, found });
             }
-            (Op::Pause(route), Outcome::Moved(changed)) => {
+            (Op::Pause(route), Outcome::Applied(changed)) => {
                 self.route_paused(route.clone());
-                self.answer(token, || Reply::Paused { route, changed });
+                self.reply_to_token(token, || Reply::Paused { route, changed });
             }
-            (Op::Resume(route), Outcome::Moved(changed)) => {
+            (Op::Resume(route), Outcome::Applied(changed)) => {
                 let name = route.clone();
-                self.answer(token, || Reply::Resumed { route, changed });
+                self.reply_to_token(token, || Reply::Resumed { route, changed });
                 self.route_resumed(&name);
             }
-            (Op::Begin(bulk), Outcome::Began(job)) => self.began(*bulk, job, token),
-            (Op::Sweep(sweep), outcome) => self.swept(sweep, outcome),
-            (Op::Advance(advance), outcome) => self.advanced(*advance, outcome, token),
+            (Op::BeginBulk(bulk), Outcome::BulkBegun(job)) => {
+                self.handle_bulk_begun(*bulk, job, token);
+            }
+            (Op::Sweep(sweep), outcome) => self.handle_swept(sweep, outcome),
+            (Op::AdvanceBulk(advance), outcome) => self.handle_advanced(*advance, outcome, token),
             (Op::Count { .. } | Op::AdvanceLowWater(_) | Op::Audited(_), _)
             | (Op::Cancel { .. } | Op::Kick { .. } | Op::Delete { .. }, _)
-            | (Op::Pause(_) | Op::Resume(_) | Op::Begin(_), _) => {}
+            | (Op::Pause(_) | Op::Resume(_) | Op::BeginBulk(_), _) => {}
         }
     }
 
     /// A schedule is answered, which may be one on the connection's own route.
-    fn may_be_on_own(&mut self, token: &Token, was_refused: bool) {
-        if let Token::ScheduledOnOwn(to) = token {
-            self.scheduled_on_own(to.consumer, was_refused);
+    fn note_own_schedule(&mut self, token: &CommitToken, was_refused: bool) {
+        if let CommitToken::ScheduledOnOwn(to) = token {
+            self.end_own_schedule(to.consumer, was_refused);
         }
     }
 
-    fn scheduled(
+    fn handle_scheduled(
         &mut self,
-        order: Order,
+        order: ScheduleOrder,
         seq: u64,
         attempt: u32,
         replaced: Option<u64>,
-        token: Token,
+        token: CommitToken,
     ) {
         match replaced {
             None => self.metrics.scheduled.add(1),
             Some(_) => self.metrics.replaced.add(1),
         }
-        let mut task = Task {
+        let mut task = TaskInMemory {
             terms: order.terms,
-            ..Task::new(order.route, order.id, order.at, attempt)
+            ..TaskInMemory::new(order.route, order.id, order.at, attempt)
         };
         if let Some(at) = task.expires_at() {
             self.expiry.add(at);
         }
-        if let Some((old, _)) = replaced.and_then(|old| self.remove(old))
+        if let Some((old, _)) = replaced.and_then(|old| self.remove_task(old))
             && old.attempt > attempt
         {
             task.attempt = old.attempt;
             let op = Op::Count {
-                subject: task.subject(seq),
+                revision: task.revision(seq),
                 attempt: old.attempt,
             };
-            self.submit(op, Token::None);
+            self.submit(op, CommitToken::None);
         }
-        self.may_be_on_own(&token, false);
+        self.note_own_schedule(&token, false);
         let (id, route) = (task.id.clone(), task.route.clone());
-        self.answer(token, || Reply::Scheduled {
+        self.reply_to_token(token, || Reply::Scheduled {
             id,
             route,
             fire_at: order.fire_at,
         });
-        self.added(seq, task);
+        self.add_task(seq, task);
     }
 
-    fn not_scheduled(&mut self, order: Order, outcome: Outcome, token: Token) {
-        self.may_be_on_own(&token, outcome != Outcome::Same);
+    fn handle_not_scheduled(&mut self, order: ScheduleOrder, outcome: Outcome, token: CommitToken) {
+        self.note_own_schedule(&token, outcome != Outcome::Same);
         let reply = if outcome == Outcome::Same {
             self.metrics.repeated.add(1);
             Reply::Scheduled {
@@ -161,13 +169,13 @@ impl<S: Store> Scheduler<S> {
                 fire_at: order.fire_at,
             }
         } else {
-            let (code, message) = self.why_not_scheduled(&order, &outcome);
+            let (code, message) = self.schedule_refusal(&order, &outcome);
             Reply::Error(refusal_of(&order, code, message))
         };
-        self.answer(token, || reply);
+        self.reply_to_token(token, || reply);
     }
 
-    fn why_not_scheduled(&self, order: &Order, outcome: &Outcome) -> (Code, String) {
+    fn schedule_refusal(&self, order: &ScheduleOrder, outcome: &Outcome) -> (Code, String) {
         let route = &*order.route;
         let quota = |quota: fn(&Quota) -> Option<u64>| self.settings.quota_of(route, quota);
         match outcome {
@@ -211,49 +219,50 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn finished(&mut self, subject: Subject, outcome: Outcome, token: Token) {
-        let seq = subject.seq;
-        self.remote.finished(seq);
-        if let Some((task, Left::Round(round))) = self.take_out(seq) {
+    fn handle_finished(&mut self, revision: TaskRevision, outcome: Outcome, token: CommitToken) {
+        let seq = revision.seq;
+        self.takeover.end_finish(seq);
+        if let Some((task, PreviousState::Round(round))) = self.take_from_memory(seq) {
             self.lose_copies(&round, &task.id, seq);
         }
-        let removed = outcome == Outcome::Moved(true);
+        let removed = outcome == Outcome::Applied(true);
         self.metrics.acks.add(u64::from(removed));
-        self.answer(token, || Reply::Acked {
-            id: subject.id,
-            route: Some(subject.route),
+        self.reply_to_token(token, || Reply::Acked {
+            id: revision.id,
+            route: Some(revision.route),
             removed,
         });
     }
 
     /// A task is on disk that was not there before.
-    pub(super) fn added(&mut self, seq: u64, task: Task) {
+    pub(super) fn add_task(&mut self, seq: u64, task: TaskInMemory) {
         if let Some(known) = self.tasks.get_mut(seq) {
             // It was read before this was reported; what it replaced had more rounds than the disk
             // knew.
             known.attempt = known.attempt.max(task.attempt);
-        } else if task.at <= self.now.wall_millis() || self.is_near(task.position(seq)) {
-            self.arrive(seq, task);
+        } else if task.at <= self.now.wall_millis() || self.is_in_window(task.position(seq)) {
+            self.insert_loaded(seq, task);
         } else {
-            self.horizon.left_on_disk();
+            self.horizon.note_unread_task();
         }
     }
 
     /// A retry is on disk: the task waits for it.
-    fn retried(&mut self, subject: &Subject, token: &Token) {
-        let seq = subject.seq;
+    fn handle_retried(&mut self, revision: &TaskRevision, token: &CommitToken) {
+        let seq = revision.seq;
         let (due, has_failed) = match token {
-            Token::RetryAt { due, has_failed } => (Due::Monotonic(*due), *has_failed),
-            Token::Reply(_) | Token::ScheduledOnOwn(_) | Token::Cancel(_) | Token::None => {
-                (Due::Wall, true)
-            }
+            CommitToken::RetryAt { due, has_failed } => (DueBy::Monotonic(*due), *has_failed),
+            CommitToken::Reply(_)
+            | CommitToken::ScheduledOnOwn(_)
+            | CommitToken::Cancel(_)
+            | CommitToken::None => (DueBy::Wall, true),
         };
         self.metrics.retries.add(u64::from(has_failed));
-        let Some(task) = self.tasks.committed(seq, Change::Retry) else {
+        let Some(task) = self.tasks.take_committed(seq, PendingChange::Retry) else {
             return;
         };
-        if !self.is_near(task.position(seq)) {
-            self.horizon.left_on_disk();
+        if !self.is_in_window(task.position(seq)) {
+            self.horizon.note_unread_task();
         } else if due.has_passed(self.now.monotonic) {
             self.tasks.insert_due(seq, task);
             self.offer(seq);
@@ -262,47 +271,49 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn parked(&mut self, subject: &Subject) {
-        let Some(task) = self.tasks.committed(subject.seq, Change::Park) else {
+    fn handle_parked(&mut self, revision: &TaskRevision) {
+        let Some(task) = self.tasks.take_committed(revision.seq, PendingChange::Park) else {
             return;
         };
         if let Some(route) = self.routes.get_mut(&task.route) {
-            route.parked(task.position(subject.seq));
-            self.routes.want(task.route);
+            route.note_parked(task.position(revision.seq));
+            self.routes.request_refill(task.route);
         }
     }
 
     /// A task is cancelled. Returns whether an open connection was given this revision and has not
     /// given it back: also if its ack is not on disk yet, or its time to answer is over.
-    fn was_in_flight(&mut self, seq: u64, id: &str) -> bool {
+    fn remove_cancelled(&mut self, seq: u64, id: &str) -> bool {
         let is_late = self.consumers.is_late(seq) || self.is_inherited(seq, id);
-        let left = self.remove(seq).map(|(_, left)| left);
+        let left = self.remove_task(seq).map(|(_, left)| left);
         let is_in_flight = matches!(
             left,
-            Some(Left::Round(_) | Left::Committing(Change::Finish))
+            Some(PreviousState::Round(_) | PreviousState::Committing(PendingChange::Finish))
         );
         is_in_flight || is_late
     }
 
     /// A revision is gone from the disk, and so it is from memory.
-    pub(super) fn remove(&mut self, seq: u64) -> Option<(Task, Left)> {
-        let (task, left) = self.take_out(seq)?;
-        if let Left::Round(round) = &left {
+    pub(super) fn remove_task(&mut self, seq: u64) -> Option<(TaskInMemory, PreviousState)> {
+        let (task, left) = self.take_from_memory(seq)?;
+        if let PreviousState::Round(round) = &left {
             self.abandon_copies(round, &task.id, seq);
         }
         Some((task, left))
     }
 
-    fn take_out(&mut self, seq: u64) -> Option<(Task, Left)> {
+    fn take_from_memory(&mut self, seq: u64) -> Option<(TaskInMemory, PreviousState)> {
         let (task, left) = self.tasks.remove(seq, &mut self.timers)?;
-        if let Left::Ready = left {
+        if let PreviousState::Ready = left {
             self.unqueue_from(&task.route, task.position(seq));
         }
         Some((task, left))
     }
 
-    pub(super) fn answer(&mut self, token: Token, reply: impl FnOnce() -> Reply) {
-        if let Token::Reply(to) | Token::ScheduledOnOwn(to) | Token::Cancel(to) = token {
+    pub(super) fn reply_to_token(&mut self, token: CommitToken, reply: impl FnOnce() -> Reply) {
+        if let CommitToken::Reply(to) | CommitToken::ScheduledOnOwn(to) | CommitToken::Cancel(to) =
+            token
+        {
             self.reply(to, reply());
         }
     }

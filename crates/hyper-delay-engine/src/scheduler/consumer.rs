@@ -1,4 +1,4 @@
-mod ended;
+mod closed;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
@@ -7,11 +7,11 @@ use std::{
 
 use race_wheel::{Key, Tick};
 
-pub(super) use ended::{ClosedConsumer, Overdue};
+pub(super) use closed::{ClosedConsumer, TimeoutEffect};
 
-use super::{late::LateCopies, lending::Lending};
+use super::{late_copies::LateCopies, lent_credit::LentCredit};
 use crate::scheduler::own_registration::OwnRegistration;
-use hyper_delay_protocol::{Accept, Named};
+use hyper_delay_protocol::{Accept, DeliverySelector};
 
 /// A connection, as the scheduler sees it.
 #[derive(Debug)]
@@ -22,19 +22,19 @@ pub(super) struct Consumer {
     pub(super) own: OwnRegistration,
     /// The number of copies it may have in flight.
     credit: u16,
-    /// What the credit is made of, if it is lent to the connection piece by piece.
-    lending: Option<Box<Lending>>,
+    /// The loan that the credit is made of, if it is lent to the connection piece by piece.
+    lending: Option<Box<LentCredit>>,
     /// The compressions that it accepts.
     accept: Accept,
-    /// What it has in flight, by id: one copy of an id at a time, so that an answer that names only
+    /// The copies in flight, by id: one copy of an id at a time, so that an answer that names only
     /// the id is exact.
-    in_flight: HashMap<Arc<str>, Copy>,
+    in_flight: HashMap<Arc<str>, DeliveryCopy>,
     /// Copies of tasks that were acknowledged through another copy. They take no credit, and their
     /// answers are ignored. Until the answer comes, or the round would have ended, the consumer
     /// receives no other copy of the id.
-    lost: HashMap<Arc<str>, Copy>,
+    lost: HashMap<Arc<str>, DeliveryCopy>,
     /// Copies it left unanswered.
-    late: LateCopies<Copy>,
+    late: LateCopies<DeliveryCopy>,
     /// It left a copy unanswered, and has answered nothing since: chosen last until this moment.
     suspect_until: Option<Tick>,
     /// The routes that have something for it, in the order in which they are served when it has
@@ -43,19 +43,19 @@ pub(super) struct Consumer {
     is_waiting: HashSet<Arc<str>>,
 }
 
-/// A copy of a task that a connection was given.
+/// A copy of a task that was delivered to a connection.
 #[derive(Debug, Clone)]
-pub(super) struct Copy {
+pub(super) struct DeliveryCopy {
     pub(super) route: Arc<str>,
     pub(super) seq: u64,
     pub(super) attempt: u32,
-    /// When the time to answer is over, if no round waits for the answer.
+    /// The timer of the end of the time to answer, if no round waits for the answer.
     pub(super) end: Option<Key>,
 }
 
-impl Copy {
+impl DeliveryCopy {
     /// Whether an answer that names its id names this copy.
-    pub(super) fn is(&self, named: &Named) -> bool {
+    pub(super) fn matches_answer(&self, named: &DeliverySelector) -> bool {
         let route = named.route.as_ref();
         route.is_none_or(|route| *route == self.route)
             && named.attempt.is_none_or(|attempt| attempt == self.attempt)
@@ -96,7 +96,7 @@ impl Consumer {
     }
 
     /// It is about to close and takes no further copies.
-    pub(super) fn take_no_more(&mut self) {
+    pub(super) fn stop_deliveries(&mut self) {
         self.credit = 0;
         if let Some(lending) = &mut self.lending {
             lending.close();
@@ -115,37 +115,37 @@ impl Consumer {
         lending.is_some_and(|lending| lending.is_closing())
     }
 
-    /// Changes the credit that it is lent. Returns how much is given back.
-    pub(super) fn change_lending(&mut self, change: impl FnOnce(&mut Lending)) -> u16 {
+    /// Changes the credit that it is lent. Returns how much of it is returned.
+    pub(super) fn change_loan(&mut self, change: impl FnOnce(&mut LentCredit)) -> u16 {
         let Some(lending) = &mut self.lending else {
             return 0;
         };
         change(lending);
-        let returned = lending.give_back(self.in_flight.len());
+        let returned = lending.return_unused(self.in_flight.len());
         self.credit = lending.credit();
         self.late.raise_limit(self.credit);
         returned
     }
 
-    /// A task waits for it. Returns whether more credit is to be asked for.
-    pub(super) fn wants(&mut self) -> bool {
+    /// A task waits for it. Returns whether to request more credit.
+    pub(super) fn request_credit(&mut self) -> bool {
         let has_room = self.has_room();
         let lending = self.lending.as_mut();
-        lending.is_some_and(|lending| !has_room && lending.want())
+        lending.is_some_and(|lending| !has_room && lending.request_more())
     }
 
     /// Whether it has no room, is lent credit, and has not asked for more.
-    pub(super) fn could_want(&self) -> bool {
+    pub(super) fn may_request_credit(&self) -> bool {
         let lending = self.lending.as_ref();
-        lending.is_some_and(|lending| lending.could_want()) && !self.has_room()
+        lending.is_some_and(|lending| lending.may_request()) && !self.has_room()
     }
 
     /// Whether nothing waits for it any more, and it has asked for more credit since the last loan.
     /// True once.
-    pub(super) fn is_sated(&mut self) -> bool {
+    pub(super) fn withdraw_credit_request(&mut self) -> bool {
         let is_sated = self.waiting.is_empty() && self.has_room();
         let lending = self.lending.as_mut().filter(|_| is_sated);
-        lending.is_some_and(|lending| lending.want_no_more())
+        lending.is_some_and(|lending| lending.withdraw_request())
     }
 
     pub(super) const fn accept(&self) -> Accept {
@@ -162,8 +162,8 @@ impl Consumer {
 
     /// Returns whether it had registered the route.
     pub(super) fn remove_route(&mut self, route: &str) -> bool {
-        if self.own.is(route) {
-            self.own.leave();
+        if self.own.is_named(route) {
+            self.own.release();
         }
         self.routes.remove(route)
     }
@@ -183,7 +183,7 @@ impl Consumer {
     }
 
     /// Queues a route that has tasks for this consumer, which has no room.
-    pub(super) fn wait_for_room(&mut self, route: &Arc<str>) {
+    pub(super) fn queue_route(&mut self, route: &Arc<str>) {
         if !self.is_waiting.contains(route) {
             self.is_waiting.insert(route.clone());
             self.waiting.push_back(route.clone());
@@ -232,7 +232,7 @@ impl Consumer {
     }
 
     /// Whether it has a copy of a task with that id, on any route.
-    pub(super) fn holds(&self, id: &str) -> bool {
+    pub(super) fn holds_id(&self, id: &str) -> bool {
         self.in_flight.contains_key(id) || !self.lost.is_empty() && self.lost.contains_key(id)
     }
 
@@ -248,44 +248,53 @@ impl Consumer {
 
     /// The latest round of a task, over all revisions, of which it left a copy unanswered.
     pub(super) fn late_attempt(&self, route: &str, id: &str) -> Option<u32> {
-        let late = self.late.of(id).filter(|copy| *copy.route == *route);
+        let late = self.late.copies_of(id).filter(|copy| *copy.route == *route);
         late.map(|copy| copy.attempt).max()
     }
 
-    /// It is given a copy.
-    pub(super) fn give(&mut self, id: Arc<str>, copy: Copy) {
+    /// Adds a copy in flight.
+    pub(super) fn add_copy(&mut self, id: Arc<str>, copy: DeliveryCopy) {
         let before = self.in_flight.insert(id, copy);
         debug_assert!(before.is_none(), "one copy of an id at a time");
     }
 
     /// Returns the copy in flight that a request names.
-    pub(super) fn in_flight_of(&self, named: &Named) -> Option<&Copy> {
+    pub(super) fn in_flight_of(&self, named: &DeliverySelector) -> Option<&DeliveryCopy> {
         let copy = self.in_flight.get(&named.id);
-        copy.filter(|copy| copy.is(named))
+        copy.filter(|copy| copy.matches_answer(named))
     }
 
     /// Removes and returns the copy in flight that an answer names.
-    pub(super) fn answered(&mut self, named: &Named) -> Option<Copy> {
+    pub(super) fn take_answered(&mut self, named: &DeliverySelector) -> Option<DeliveryCopy> {
         self.suspect_until = None;
         self.in_flight_of(named)?;
         self.in_flight.remove(&named.id)
     }
 
     /// Removes and returns the unanswered copy that a late answer names.
-    pub(super) fn answered_late(&mut self, named: &Named) -> Option<Copy> {
-        self.late.take(&named.id, |copy| copy.is(named))
+    pub(super) fn take_late_answered(&mut self, named: &DeliverySelector) -> Option<DeliveryCopy> {
+        self.late
+            .take_latest(&named.id, |copy| copy.matches_answer(named))
     }
 
     /// Removes and returns the lost copy that an answer names.
-    pub(super) fn answered_lost(&mut self, named: &Named) -> Option<Copy> {
-        self.lost.get(&named.id).filter(|copy| copy.is(named))?;
+    pub(super) fn take_lost_answered(&mut self, named: &DeliverySelector) -> Option<DeliveryCopy> {
+        self.lost
+            .get(&named.id)
+            .filter(|copy| copy.matches_answer(named))?;
         self.lost.remove(&named.id)
     }
 
     /// Removes and returns a copy that was not sent, in this round or in any.
-    pub(super) fn unsent(&mut self, id: &str, seq: u64, attempt: Option<u32>) -> Option<Copy> {
-        let is_this =
-            |copy: &&Copy| copy.seq == seq && attempt.is_none_or(|attempt| attempt == copy.attempt);
+    pub(super) fn take_unsent(
+        &mut self,
+        id: &str,
+        seq: u64,
+        attempt: Option<u32>,
+    ) -> Option<DeliveryCopy> {
+        let is_this = |copy: &&DeliveryCopy| {
+            copy.seq == seq && attempt.is_none_or(|attempt| attempt == copy.attempt)
+        };
         let copies = [&mut self.in_flight, &mut self.lost];
         copies.into_iter().find_map(|copies| {
             copies.get(id).filter(is_this)?;
@@ -295,7 +304,7 @@ impl Consumer {
 
     /// No round waits for its copy any more; it has until `end` to answer. Returns false if it has
     /// no such copy.
-    pub(super) fn set_end(&mut self, id: &str, seq: u64, end: Key) -> bool {
+    pub(super) fn set_copy_timer(&mut self, id: &str, seq: u64, end: Key) -> bool {
         let copies = [&mut self.in_flight, &mut self.lost];
         let mut copies = copies.into_iter().filter_map(|copies| copies.get_mut(id));
         match copies.find(|copy| copy.seq == seq) {
@@ -309,7 +318,7 @@ impl Consumer {
 
     /// The task was acknowledged through another copy: the credit returns. Returns false if it has
     /// no such copy in flight.
-    pub(super) fn lose(&mut self, id: &str, seq: u64) -> bool {
+    pub(super) fn mark_lost(&mut self, id: &str, seq: u64) -> bool {
         let copy = self.in_flight.get(id).filter(|copy| copy.seq == seq);
         if copy.is_some()
             && let Some((id, copy)) = self.in_flight.remove_entry(id)
@@ -321,21 +330,21 @@ impl Consumer {
     }
 
     /// The time to answer a copy is over. Returns what that means for it.
-    pub(super) fn overdue(&mut self, id: &str, seq: u64, suspect_until: Tick) -> Overdue {
-        let is_this = |copy: &&Copy| copy.seq == seq;
+    pub(super) fn time_out(&mut self, id: &str, seq: u64, suspect_until: Tick) -> TimeoutEffect {
+        let is_this = |copy: &&DeliveryCopy| copy.seq == seq;
         if self.lost.get(id).filter(is_this).is_some() {
             self.lost.remove(id);
-            return Overdue::Freed;
+            return TimeoutEffect::Freed;
         }
         if self.in_flight.get(id).filter(is_this).is_none() {
-            return Overdue::Nothing;
+            return TimeoutEffect::Nothing;
         }
         let Some((id, copy)) = self.in_flight.remove_entry(id) else {
-            return Overdue::Nothing;
+            return TimeoutEffect::Nothing;
         };
         self.suspect_until(suspect_until);
-        let forgotten = self.add_late(id, Copy { end: None, ..copy });
-        Overdue::Late { forgotten }
+        let forgotten = self.add_late(id, DeliveryCopy { end: None, ..copy });
+        TimeoutEffect::Late { forgotten }
     }
 
     /// Whether it has this copy in flight.
@@ -345,44 +354,44 @@ impl Consumer {
     }
 
     /// Whether it has this copy, in flight or lost, and no round waits for the answer.
-    pub(super) fn ends_alone(&self, id: &str, seq: u64) -> bool {
+    pub(super) fn has_copy_timer(&self, id: &str, seq: u64) -> bool {
         let copies = [&self.in_flight, &self.lost];
         let mut copies = copies.into_iter().filter_map(|copies| copies.get(id));
         copies.any(|copy| copy.seq == seq && copy.end.is_some())
     }
 
     /// A round waits for its copy from now on. Returns the timer of the copy.
-    pub(super) fn take_end(&mut self, id: &str, seq: u64) -> Option<Key> {
+    pub(super) fn take_copy_timer(&mut self, id: &str, seq: u64) -> Option<Key> {
         let copy = self.in_flight.get_mut(id);
         copy.filter(|copy| copy.seq == seq)?.end.take()
     }
 
     /// Whether it has this copy, in flight or lost.
-    pub(super) fn has(&self, id: &str, this: &Copy) -> bool {
+    pub(super) fn has_copy(&self, id: &str, this: &DeliveryCopy) -> bool {
         let copies = [&self.in_flight, &self.lost];
         let mut copies = copies.into_iter().filter_map(|copies| copies.get(id));
         copies.any(|copy| copy.is_same(this))
     }
 
     /// Removes and returns this copy, which it left unanswered.
-    pub(super) fn take_late(&mut self, id: &str, this: &Copy) -> Option<Copy> {
+    pub(super) fn take_late(&mut self, id: &str, this: &DeliveryCopy) -> Option<DeliveryCopy> {
         self.suspect_until = None;
-        self.late.take(id, |copy| copy.is_same(this))
+        self.late.take_latest(id, |copy| copy.is_same(this))
     }
 
     /// Adds an unanswered copy. Returns the revision of the one that is forgotten for it.
-    pub(super) fn add_late(&mut self, id: Arc<str>, copy: Copy) -> Option<u64> {
+    pub(super) fn add_late(&mut self, id: Arc<str>, copy: DeliveryCopy) -> Option<u64> {
         self.late.add(id, copy).map(|forgotten| forgotten.seq)
     }
 
-    /// What it has in flight.
-    pub(super) fn in_flight(&self) -> impl Iterator<Item = (&Arc<str>, &Copy)> {
+    /// The copies in flight.
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = (&Arc<str>, &DeliveryCopy)> {
         self.in_flight.iter()
     }
 
     /// The copies in flight and the lost ones.
     #[cfg(test)]
-    pub(super) fn unanswered(&self) -> impl Iterator<Item = (&Arc<str>, &Copy)> {
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = (&Arc<str>, &DeliveryCopy)> {
         self.in_flight.iter().chain(&self.lost)
     }
 

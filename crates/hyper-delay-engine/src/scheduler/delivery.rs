@@ -5,15 +5,15 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{
-    ConsumerId, Credit, Message, Scheduler, Token,
-    consumer::{Consumer, Copy},
-    consumers::NoConsumer,
-    quotas::Rate,
-    round::{EndedRound, Round, Step},
+    CommitToken, ConsumerId, ConsumerMessage, CreditChange, Scheduler,
+    consumer::{Consumer, DeliveryCopy},
+    consumer_table::NoConsumer,
+    declined_rounds::AvoidedConsumers,
+    rate_limits::RateKey,
+    round::{EndedRound, Round, RoundStep},
     settings::RouteSettings,
-    task::Change,
-    timers::{CopyEnd, Timer},
-    unfailed::Avoided,
+    task::PendingChange,
+    timers::{CopyTimeout, Timer},
 };
 use crate::ledger::{Op, Position};
 use hyper_delay_store::Store;
@@ -26,7 +26,7 @@ const REST_OF_EACH: Duration = Duration::from_micros(50);
 impl<S: Store> Scheduler<S> {
     /// A task is due: it is queued on its route, or parked if its route has no consumer or no room.
     pub(super) fn offer(&mut self, seq: u64) {
-        if self.claim(seq) {
+        if self.claim_inherited(seq) {
             return;
         }
         let is_full = self.tasks.len() > 2 * self.settings.window_tasks;
@@ -39,14 +39,14 @@ impl<S: Store> Scheduler<S> {
         let rest_end = task.rest_end(self.now.monotonic);
         let limit = self.settings.ready;
         match (self.routes.get_mut(&task.route), rest_end) {
-            (Some(route), _) if route.takes(limit) && (!is_full || route.queued() == 0) => {
+            (Some(route), _) if route.may_queue(limit) && (!is_full || route.queued() == 0) => {
                 route.queue(task.position(seq));
                 let route = task.route.clone();
                 self.tasks.queue(seq);
                 self.dispatch(&route);
             }
             // On disk nothing is known of consumers that rest.
-            (Some(_), Some(until)) => self.rest(seq, until),
+            (Some(_), Some(until)) => self.wait_for_rest_end(seq, until),
             _ => self.park(seq),
         }
     }
@@ -54,19 +54,20 @@ impl<S: Store> Scheduler<S> {
     /// A due task waits on disk until a consumer has room. While the server ends, it stays as it is
     /// on disk.
     pub(super) fn park(&mut self, seq: u64) {
-        if self.is_ending {
+        if self.is_shutting_down {
             return;
         }
-        self.tasks.commit(seq, Change::Park, &mut self.timers);
+        self.tasks
+            .commit(seq, PendingChange::Park, &mut self.timers);
         if let Some(task) = self.tasks.get(seq) {
-            let op = Op::Park(task.subject(seq));
-            self.submit(op, Token::None);
+            let op = Op::Park(task.revision(seq));
+            self.submit(op, CommitToken::None);
         }
     }
 
     /// Gives the queued tasks of a route to the consumers that have room.
     pub(super) fn dispatch(&mut self, name: &Arc<str>) {
-        if self.is_ending || self.remote.is_holding {
+        if self.is_shutting_down || self.takeover.holds_deliveries {
             return;
         }
         let mut from = Position::default();
@@ -77,7 +78,7 @@ impl<S: Store> Scheduler<S> {
                 break;
             };
             let settings = route.settings();
-            if self.must_wait(name, settings) {
+            if self.is_rate_limited(name, settings) {
                 break;
             }
             let Some(route) = self.routes.get_mut(name) else {
@@ -89,15 +90,15 @@ impl<S: Store> Scheduler<S> {
                 continue;
             };
             if task.is_expired(self.now) {
-                self.expire(position.seq);
+                self.expire_task(position.seq);
                 continue;
             }
             let (avoided, now) = (task.avoided(), self.now.monotonic);
-            let candidates = route.in_turn();
+            let candidates = route.in_rotation();
             match self.consumers.choose(candidates, &task.id, avoided, now) {
                 Ok((place, consumer)) => {
                     route.unqueue(position);
-                    route.served(place);
+                    route.advance_rotation(place);
                     self.begin_round(position.seq, consumer, settings);
                 }
                 Err(no_consumer) => {
@@ -108,33 +109,33 @@ impl<S: Store> Scheduler<S> {
                         NoConsumer::Resting(until) => {
                             route.unqueue(position);
                             has_rested = true;
-                            self.rest(position.seq, until);
+                            self.wait_for_rest_end(position.seq, until);
                         }
                     }
                 }
             }
         }
-        self.want_parked(name);
-        self.wait_for_room(name, lacks_consumer, has_rested);
+        self.request_refill(name);
+        self.queue_for_credit(name, lacks_consumer, has_rested);
     }
 
     /// The consumers of a due task that have room rest, the first of them until this moment. The task
     /// is looked at again earlier: another consumer can have room, or be new. If too many tasks wait
     /// so, it waits as after a failure.
-    fn rest(&mut self, seq: u64, until: Tick) {
+    fn wait_for_rest_end(&mut self, seq: u64, until: Tick) {
         let resting = self.tasks.resting();
         if resting >= self.settings.most_resting() {
-            return self.put_off(seq, until);
+            return self.postpone(seq, until);
         }
         let resting = u32::try_from(resting).unwrap_or(u32::MAX);
         let look = REST + REST_OF_EACH.saturating_mul(resting);
         let until = until.min(self.now.after(look));
-        self.tasks.rest(seq, until, &mut self.timers);
+        self.tasks.wait_for_rest_end(seq, until, &mut self.timers);
     }
 
     /// A due task waits until then, for all consumers, and on disk if that is not near.
-    fn put_off(&mut self, seq: u64, until: Tick) {
-        if self.is_ending {
+    fn postpone(&mut self, seq: u64, until: Tick) {
+        if self.is_shutting_down {
             return;
         }
         let left = until.since(self.now.monotonic).div_ceil(1_000_000);
@@ -147,10 +148,11 @@ impl<S: Store> Scheduler<S> {
             at: task.at,
             attempt: task.attempt,
             failures: task.failures,
-            subject: task.subject(seq),
+            revision: task.revision(seq),
         };
-        self.tasks.commit(seq, Change::Retry, &mut self.timers);
-        let token = Token::RetryAt {
+        self.tasks
+            .commit(seq, PendingChange::Retry, &mut self.timers);
+        let token = CommitToken::RetryAt {
             due: until,
             has_failed: false,
         };
@@ -168,53 +170,56 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn unqueue_from(&mut self, name: &Arc<str>, position: Position) {
         if let Some(route) = self.routes.get_mut(name) {
             route.unqueue(position);
-            self.want_parked(name);
+            self.request_refill(name);
         }
     }
 
-    /// What is parked is read soon, if the queue of the route has become short.
-    fn want_parked(&mut self, name: &Arc<str>) {
+    /// Requests parked tasks if the queue of the route has become short.
+    fn request_refill(&mut self, name: &Arc<str>) {
         let limit = self.settings.ready;
         let route = self.routes.get(name);
         if route.is_some_and(|route| route.wants_parked(limit)) {
-            self.routes.want(name.clone());
+            self.routes.request_refill(name.clone());
         }
     }
 
     /// Returns whether a route may send no delivery now. Then a timer serves it when it may.
-    pub(super) fn must_wait(&mut self, name: &Arc<str>, settings: RouteSettings) -> bool {
+    pub(super) fn is_rate_limited(&mut self, name: &Arc<str>, settings: RouteSettings) -> bool {
         let Some(rate) = settings.deliveries_per_second else {
             return false;
         };
-        let of = Rate::Deliveries(name.clone());
-        let wait = self.quotas.wait(&of, rate, self.now.monotonic);
-        if wait > 0 && self.quotas.is_first_to_wait(of) {
+        let of = RateKey::Deliveries(name.clone());
+        let wait = self
+            .rate_limits
+            .nanos_until_available(&of, rate, self.now.monotonic);
+        if wait > 0 && self.rate_limits.begin_wait(of) {
             let at = self.now.after(Duration::from_nanos(wait));
-            let timer = Timer::Refilled(Box::new(name.clone()));
+            let timer = Timer::RateRefilled(Box::new(name.clone()));
             self.timers.insert(at, timer);
         }
         wait > 0
     }
 
     /// A route that was held back may send deliveries again.
-    pub(super) fn deliveries_refilled(&mut self, name: &Arc<str>) {
-        self.quotas.waited(&Rate::Deliveries(name.clone()));
+    pub(super) fn resume_rate_limited(&mut self, name: &Arc<str>) {
+        self.rate_limits
+            .end_wait(&RateKey::Deliveries(name.clone()));
         self.dispatch(name);
         self.refill(name);
     }
 
     /// Queues the route with its consumers, to be served when one has credit. If a task of it lacks
     /// a consumer, more credit is asked for, also if the task waits as others rest.
-    fn wait_for_room(&mut self, name: &Arc<str>, lacks_consumer: bool, has_rested: bool) {
+    fn queue_for_credit(&mut self, name: &Arc<str>, lacks_consumer: bool, has_rested: bool) {
         let route = self.routes.get(name);
         let Some(route) = route.filter(|route| has_rested || route.has_work()) else {
             return;
         };
         for consumer in route.consumers() {
             if let Some(state) = self.consumers.get_mut(*consumer) {
-                state.wait_for_room(name);
-                if lacks_consumer && state.wants() {
-                    let message = Message::Credit(Credit::Wanted);
+                state.queue_route(name);
+                if lacks_consumer && state.request_credit() {
+                    let message = ConsumerMessage::Credit(CreditChange::Wanted);
                     self.messages.push((*consumer, message));
                 }
             }
@@ -228,7 +233,7 @@ impl<S: Store> Scheduler<S> {
         };
         let (waiting, is_lent) = (state.waiting(), state.is_lent());
         if is_lent {
-            self.give_back(consumer);
+            self.return_unused_credit(consumer);
         }
         for _ in 0..waiting {
             let state = self.consumers.get_mut(consumer);
@@ -239,10 +244,10 @@ impl<S: Store> Scheduler<S> {
             self.refill(&route);
         }
         if is_lent {
-            self.want_more(consumer);
+            self.request_credit(consumer);
             let state = self.consumers.get_mut(consumer);
-            if state.is_some_and(Consumer::is_sated) {
-                let message = Message::Credit(Credit::Sated);
+            if state.is_some_and(Consumer::withdraw_credit_request) {
+                let message = ConsumerMessage::Credit(CreditChange::Unwanted);
                 self.messages.push((consumer, message));
             }
         }
@@ -277,31 +282,31 @@ impl<S: Store> Scheduler<S> {
         let now = self.now.monotonic;
         while let Some((_, round)) = self.tasks.round_mut(seq) {
             match round.step(seq, now, &mut self.timers) {
-                Step::Wait => return,
-                Step::Failed(given_back) => return self.round_failed(seq, given_back),
-                Step::Send => {}
+                RoundStep::Wait => return,
+                RoundStep::Failed(copy_end) => return self.fail_round(seq, copy_end),
+                RoundStep::Send => {}
             }
             let next = self.next_consumer(seq);
             let Some((_, round)) = self.tasks.round_mut(seq) else {
                 return;
             };
             match next {
-                None => round.send_no_more(),
+                None => round.stop_sending(),
                 Some(consumer) => {
-                    round.sent(consumer);
+                    round.record_sent(consumer);
                     self.send_copy(seq, consumer);
                 }
             }
         }
     }
 
-    /// Chooses a consumer that has had no copy in the round under way. Chooses none if the time of
+    /// Chooses a consumer that has had no copy in the current round. Chooses none if the time of
     /// the round has nearly passed: the copy would not be written.
     fn next_consumer(&self, seq: u64) -> Option<ConsumerId> {
         let now = self.now.monotonic;
         let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
         let is_over = round.write_by() <= now || task.is_expired(self.now);
-        let is_held = self.is_ending || self.remote.is_holding;
+        let is_held = self.is_shutting_down || self.takeover.holds_deliveries;
         if is_held || self.is_paused(&task.route) || is_over {
             return None;
         }
@@ -312,11 +317,11 @@ impl<S: Store> Scheduler<S> {
             let late = state.and_then(|state| state.late_attempt(&task.route, &task.id));
             late.is_some_and(|late| late >= task.attempt)
         };
-        let candidates = self.routes.get(&task.route)?.in_turn();
+        let candidates = self.routes.get(&task.route)?.in_rotation();
         let candidates = candidates
-            .filter(|consumer| !round.has_asked(*consumer))
+            .filter(|consumer| !round.has_contacted(*consumer))
             .filter(|consumer| !confuses(consumer));
-        let avoided = Avoided {
+        let avoided = AvoidedConsumers {
             last: None,
             ..task.avoided()
         };
@@ -331,20 +336,20 @@ impl<S: Store> Scheduler<S> {
         let Some(state) = self.consumers.get_mut(consumer) else {
             return;
         };
-        let copy = Copy {
+        let copy = DeliveryCopy {
             route: task.route.clone(),
             seq,
             attempt: task.attempt,
             end: None,
         };
-        state.give(task.id.clone(), copy);
+        state.add_copy(task.id.clone(), copy);
         let route = self.routes.get(&task.route);
         if let Some(rate) = route.and_then(|route| route.settings().deliveries_per_second) {
-            let of = Rate::Deliveries(task.route.clone());
-            self.quotas.spend(of, rate, self.now.monotonic);
+            let of = RateKey::Deliveries(task.route.clone());
+            self.rate_limits.spend(of, rate, self.now.monotonic);
         }
         let accept = state.accept();
-        let message = Message::Deliver {
+        let message = ConsumerMessage::Deliver {
             seq,
             route: task.route.clone(),
             id: task.id.clone(),
@@ -362,8 +367,8 @@ impl<S: Store> Scheduler<S> {
     /// late ack, the consumer that acknowledged can have one, too.
     pub(super) fn lose_copies(&mut self, round: &EndedRound, id: &Arc<str>, seq: u64) {
         for consumer in round.holders() {
-            if self.consumers.lose(consumer, id, seq) {
-                self.limit_copy(consumer, id, seq, round);
+            if self.consumers.mark_lost(consumer, id, seq) {
+                self.arm_copy_timeout(consumer, id, seq, round);
                 self.dispatch_for(consumer);
             }
         }
@@ -373,20 +378,26 @@ impl<S: Store> Scheduler<S> {
     /// nothing, until the round would have ended.
     pub(super) fn abandon_copies(&mut self, round: &EndedRound, id: &Arc<str>, seq: u64) {
         for consumer in round.holders() {
-            self.limit_copy(consumer, id, seq, round);
+            self.arm_copy_timeout(consumer, id, seq, round);
         }
     }
 
     /// No round waits for a copy any more: it gets a timer of its own.
-    fn limit_copy(&mut self, consumer: ConsumerId, id: &Arc<str>, seq: u64, round: &EndedRound) {
-        let timer = Timer::CopyEnd(Box::new(CopyEnd {
+    fn arm_copy_timeout(
+        &mut self,
+        consumer: ConsumerId,
+        id: &Arc<str>,
+        seq: u64,
+        round: &EndedRound,
+    ) {
+        let timer = Timer::CopyTimeout(Box::new(CopyTimeout {
             consumer,
             id: id.clone(),
             seq,
             ack_timeout: round.ack_timeout(),
         }));
         let end = self.timers.insert(round.until(), timer);
-        if !self.consumers.set_end(consumer, id, seq, end) {
+        if !self.consumers.set_copy_timer(consumer, id, seq, end) {
             self.timers.cancel(end);
         }
     }

@@ -9,21 +9,21 @@ use std::ops::ControlFlow;
 use race_wheel::Tick;
 
 use super::{
-    Scheduler, Token,
+    CommitToken, Scheduler,
     removal_log::RemovalLog,
-    task::{Change, Task},
-    tasks::Left,
+    task::{PendingChange, TaskInMemory},
+    task_table::PreviousState,
 };
-use crate::ledger::{Op, Position, Subject, Timed};
+use crate::ledger::{Op, Position, TaskRevision, TimedTask};
 use hyper_delay_store::Store;
 
 /// The most tasks that one read removes, so that other work is not delayed.
 const TASKS: usize = 512;
 
-/// The number of removals under way above which reading waits for the committer.
-const UNDER_WAY: usize = 16 * TASKS;
+/// The number of removals in flight above which reading waits for the committer.
+const MAX_REMOVALS_IN_FLIGHT: usize = 16 * TASKS;
 
-/// How far the index has been read.
+/// The position up to which the index was read.
 #[derive(Debug)]
 pub(super) struct Expiry {
     /// The tasks before this position were looked at.
@@ -31,7 +31,7 @@ pub(super) struct Expiry {
     /// The earliest time that was not looked at, in Unix milliseconds. `None` if there is none.
     next: Option<u64>,
     /// Removals that are not on disk.
-    under_way: usize,
+    removals_in_flight: usize,
     log: RemovalLog,
 }
 
@@ -40,7 +40,7 @@ impl Default for Expiry {
         Self {
             from: Position::default(),
             next: Some(0),
-            under_way: 0,
+            removals_in_flight: 0,
             log: RemovalLog::default(),
         }
     }
@@ -56,16 +56,17 @@ impl Expiry {
     /// When there is something to read, in Unix milliseconds. `None` if nothing is read before the
     /// committer reports.
     fn next(&self) -> Option<u64> {
-        self.next.filter(|_| self.under_way < UNDER_WAY)
+        self.next
+            .filter(|_| self.removals_in_flight < MAX_REMOVALS_IN_FLIGHT)
     }
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Whether the index is to be read.
+    /// Whether to read the index now.
     pub(super) fn wants_expiry(&self) -> bool {
         let now = self.now.wall_millis();
         let is_due = self.expiry.next.is_some_and(|next| next <= now);
-        is_due && self.may_remove() && self.expiry.under_way < UNDER_WAY
+        is_due && self.may_remove() && self.expiry.removals_in_flight < MAX_REMOVALS_IN_FLIGHT
     }
 
     /// When there is something to read, in Unix milliseconds. `None` if nothing is read before the
@@ -104,23 +105,23 @@ impl<S: Store> Scheduler<S> {
                 continue;
             }
             if self.is_inherited(seq, &expires.id) {
-                self.remote.inherited.expired(seq, at);
+                self.takeover.inherited.set_expired(seq, at);
             } else {
                 self.remove_expired(expires);
             }
         }
     }
 
-    /// The copies that an earlier leader has sent of a task that has not come up have ended.
-    pub(super) fn legacy_ended(&mut self, seq: u64) {
-        if let Some(at) = self.remote.inherited.ended(seq) {
+    /// The copies that an earlier leader has sent of a task that is not loaded have ended.
+    pub(super) fn end_inherited(&mut self, seq: u64) {
+        if let Some(at) = self.takeover.inherited.remove_ended(seq) {
             self.expiry.add(at);
         }
     }
 
     /// A task is due whose round has ended without a failure. It may have expired meanwhile.
     pub(super) fn offer_again(&mut self, seq: u64) {
-        if let Some(at) = self.tasks.get(seq).and_then(Task::expires_at) {
+        if let Some(at) = self.tasks.get(seq).and_then(TaskInMemory::expires_at) {
             self.expiry.add(at);
         }
         self.offer(seq);
@@ -133,7 +134,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A task in memory has expired.
-    pub(super) fn expire(&mut self, seq: u64) {
+    pub(super) fn expire_task(&mut self, seq: u64) {
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
@@ -142,42 +143,44 @@ impl<S: Store> Scheduler<S> {
         };
         let (route, id) = (task.route.clone(), task.id.clone());
         let position = Position { at, seq };
-        self.remove_expired(Timed {
+        self.remove_expired(TimedTask {
             position,
             route,
             id,
         });
     }
 
-    fn remove_expired(&mut self, expires: Timed) {
+    fn remove_expired(&mut self, expires: TimedTask) {
         let Position { at, seq } = expires.position;
         let attempt = self.tasks.get(seq).map_or(0, |task| task.attempt);
-        // A change under way reaches the disk before this one.
-        if self.tasks.committing(seq).is_none() {
-            let left = self.tasks.commit(seq, Change::Expire, &mut self.timers);
-            if let Some(Left::Ready) = left {
+        // A change in flight reaches the disk before this one.
+        if self.tasks.pending_change(seq).is_none() {
+            let left = self
+                .tasks
+                .commit(seq, PendingChange::Expire, &mut self.timers);
+            if let Some(PreviousState::Ready) = left {
                 self.unqueue(seq);
             }
         }
-        let subject = Subject {
+        let revision = TaskRevision {
             route: expires.route,
             id: expires.id,
             seq,
             attempt,
         };
-        self.expiry.under_way += 1;
-        self.submit(Op::Expire { subject, at }, Token::None);
+        self.expiry.removals_in_flight += 1;
+        self.submit(Op::Expire { revision, at }, CommitToken::None);
     }
 
     /// The removal of an expired task is on disk. `removed` is false if it was gone before.
-    pub(super) fn expired(&mut self, subject: Subject, removed: bool) {
-        self.expiry.under_way -= 1;
-        if self.tasks.committing(subject.seq) == Some(Change::Expire) || removed {
-            self.remove(subject.seq);
+    pub(super) fn handle_expired(&mut self, revision: TaskRevision, removed: bool) {
+        self.expiry.removals_in_flight -= 1;
+        if self.tasks.pending_change(revision.seq) == Some(PendingChange::Expire) || removed {
+            self.remove_task(revision.seq);
         }
         if removed {
             self.metrics.expired.add(1);
-            self.expiry.log.add(subject.route, subject.id);
+            self.expiry.log.add(revision.route, revision.id);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The near future in memory.
 //!
-//! What waits on disk is read up to a *horizon*, a position in the order of time. Only the
+//! Waiting tasks are read from disk up to a *horizon*, a position in the order of time. Only the
 //! scheduler moves it: it reads in chunks, and the horizon is where the last chunk ended. Every
 //! commit is reported to the scheduler, which takes what is near. A task that arrives both ways is
 //! known by its sequence number. So no task is missed: what was committed before a chunk was read
@@ -8,26 +8,21 @@
 
 use crate::{clock::Now, ledger::Position};
 
-/// How far the wall clock may drift, in nanoseconds, before timers are set anew.
-const STEP: u128 = 250_000_000;
-
-/// How much of the waiting tasks has been read, and what is to be read next.
+/// The position up to which the waiting tasks were read, and the range to read next.
 #[derive(Debug)]
 pub(super) struct Horizon {
     /// Everything that waits before it has been read, from the start of the server on.
     at: Position,
     /// The rest of what was overdue when the server started. It is read beside the near future, so
     /// that a long list of overdue tasks delays no other.
-    overdue: Option<Range>,
+    overdue: Option<PositionRange>,
     /// Whether there may be more on disk beyond the horizon.
     has_more: bool,
-    /// The offset of the wall clock by which timers are set, in nanoseconds.
-    clock_offset: i128,
 }
 
 /// Positions from `from` on, up to and without `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct PositionRange {
     pub(super) from: Position,
     pub(super) to: Position,
 }
@@ -39,9 +34,8 @@ impl Horizon {
         let from = Position::start_of(low_water);
         Self {
             at: start,
-            overdue: (from < start).then_some(Range { from, to: start }),
+            overdue: (from < start).then_some(PositionRange { from, to: start }),
             has_more: true,
-            clock_offset: now.offset(),
         }
     }
 
@@ -61,18 +55,18 @@ impl Horizon {
     }
 
     /// A task was committed, and not taken into memory.
-    pub(super) const fn left_on_disk(&mut self) {
+    pub(super) const fn note_unread_task(&mut self) {
         self.has_more = true;
     }
 
     /// The tasks from a position on were dropped from memory.
-    pub(super) fn draw_in(&mut self, to: Position) {
+    pub(super) fn move_back(&mut self, to: Position) {
         self.at = self.at.min(to);
         self.has_more = true;
     }
 
     /// The time (Unix milliseconds) before which everything that waits on disk is in memory.
-    pub(super) fn read_from(&self) -> u64 {
+    pub(super) fn earliest_unread(&self) -> u64 {
         let overdue = self.overdue.map_or(u64::MAX, |range| range.from.at);
         self.at.at.min(overdue)
     }
@@ -87,17 +81,17 @@ impl Horizon {
         is_late || has_room && is_behind
     }
 
-    /// What to read of the near future, which ends at `near`.
-    pub(super) fn unread(&self, near: Position) -> Option<Range> {
-        let range = Range {
+    /// Returns the unread range of the near future, which ends at `near`.
+    pub(super) fn unread(&self, near: Position) -> Option<PositionRange> {
+        let range = PositionRange {
             from: self.at,
             to: near,
         };
         (self.has_more && range.from < range.to).then_some(range)
     }
 
-    /// What to read of what was overdue at the start.
-    pub(super) const fn overdue(&self) -> Option<Range> {
+    /// Returns the unread range of the tasks that were overdue at the start.
+    pub(super) const fn overdue(&self) -> Option<PositionRange> {
         self.overdue
     }
 
@@ -110,19 +104,9 @@ impl Horizon {
     /// A part of [`overdue`](Self::overdue) was read, up to `to`.
     pub(super) fn read_overdue(&mut self, to: Position) {
         self.overdue = self.overdue.and_then(|range| {
-            let rest = Range { from: to, ..range };
+            let rest = PositionRange { from: to, ..range };
             (rest.from < rest.to).then_some(rest)
         });
-    }
-
-    /// Returns by how many milliseconds the wall clock was set since the last call, if it was.
-    pub(super) fn clock_was_set(&mut self, now: Now) -> Option<i128> {
-        let by = now.offset() - self.clock_offset;
-        if by.unsigned_abs() <= STEP {
-            return None;
-        }
-        self.clock_offset = now.offset();
-        Some(by / 1_000_000)
     }
 }
 
@@ -146,16 +130,16 @@ mod tests {
     #[test]
     fn what_was_overdue_at_the_start_is_read_beside_the_near_future() {
         let mut horizon = Horizon::new(100, now(500));
-        assert_eq!(horizon.read_from(), 100);
+        assert_eq!(horizon.earliest_unread(), 100);
         let near = position(900);
         let unread = horizon.unread(near).unwrap();
         assert_eq!((unread.from, unread.to), (position(500), near));
         let overdue = horizon.overdue().unwrap();
         assert_eq!((overdue.from, overdue.to), (position(100), position(500)));
         horizon.read_overdue(position(300));
-        assert_eq!(horizon.read_from(), 300);
+        assert_eq!(horizon.earliest_unread(), 300);
         horizon.read_overdue(position(500));
-        assert_eq!((horizon.overdue(), horizon.read_from()), (None, 500));
+        assert_eq!((horizon.overdue(), horizon.earliest_unread()), (None, 500));
     }
 
     #[test]
@@ -174,17 +158,8 @@ mod tests {
             !horizon.wants_near_future(now(5000), 400, true),
             "there is no more"
         );
-        horizon.draw_in(position(800));
+        horizon.move_back(position(800));
         assert!(horizon.wants_near_future(now(5000), 400, true));
         assert!(horizon.has_read(position(799)) && !horizon.has_read(position(800)));
-    }
-
-    #[test]
-    fn only_a_step_of_the_wall_clock_counts_as_setting_it() {
-        let mut horizon = Horizon::new(0, now(1_000));
-        assert_eq!(horizon.clock_was_set(now(1_250)), None);
-        assert_eq!(horizon.clock_was_set(now(1_300)), Some(300));
-        assert_eq!(horizon.clock_was_set(now(1_300)), None);
-        assert_eq!(horizon.clock_was_set(now(300)), Some(-1_000));
     }
 }

@@ -9,13 +9,13 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 /// The time before which nothing waits on disk, as it was last reported to the ledger.
 #[derive(Debug)]
-pub(super) struct LowWater {
+pub(super) struct ReportedLowWater {
     /// Unix milliseconds.
     at: u64,
     next: Tick,
 }
 
-impl LowWater {
+impl ReportedLowWater {
     pub(super) const fn new(at: u64, now: Now) -> Self {
         Self {
             at,

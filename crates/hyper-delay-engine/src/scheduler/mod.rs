@@ -1,236 +1,253 @@
-//! Which task is delivered to which consumer, and when.
+//! Decides which task is delivered to which consumer, and when.
 //!
-//! The scheduler is a state machine without threads, sockets and clock. It is told what has
-//! happened ([`Input`]) and what time it is, and returns what is to be done ([`Effects`]): jobs for
-//! the committer, messages to connections. It reads the store, and never writes to it.
+//! The scheduler is a state machine without threads, sockets and clock. It takes inputs
+//! ([`SchedulerInput`]) and the time, and returns effects ([`SchedulerEffects`]): jobs for the
+//! committer, messages to connections. It reads the store, and never writes to it.
 //!
-//! What it holds in memory is bounded: the tasks of the near future, those that wait for a consumer
-//! to have room, and those in flight. The disk holds all.
+//! Its memory is bounded: it holds the tasks of the near future, those that wait for a consumer to
+//! have room, and those in flight. The disk holds all.
 //!
-//! Every change of a task on disk is a [`Job`], and comes back as [`Committed`], in the order in
-//! which the jobs were submitted. While a change of a task is under way, no other one begins.
+//! Every change of a task on disk is a [`CommitJob`], and comes back as [`CommittedJob`], in the
+//! order in which the jobs were submitted. While a change of a task is in flight, no other one
+//! begins.
 //!
-//! Each part owns its fields: `tasks` the states of the tasks, `round` the copies of a task in
-//! flight and their hedging, `routes` the queues, `consumers` the connections and their credit,
-//! `horizon` how far the disk has been read, `requests` what the committer has not reported yet,
-//! `unfailed` which rounds of a task were no failures, `stalls` whether the scheduler is called late.
-//! [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `answers`, `commits`,
-//! `reading`, `counts` and `in_memory` have one method for each thing that happens.
+//! Each part owns its fields: `task_table` the states of the tasks, `round` the copies of a task in
+//! flight and their hedging, `route_table` the queues, `consumer_table` the connections and their
+//! credit, `horizon` the position up to which the disk was read, `pending_commits` the jobs that the
+//! committer has not reported yet, `declined_rounds` the rounds of a task that were no failures,
+//! `rate_limits` the token buckets, `stall_detector` and `clock_step` late calls and steps of the
+//! wall clock. [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `acks`,
+//! `commits`, `loading`, `stats` and `memory_gauges` have one method for each event.
 //!
-//! In a cluster there is a scheduler for each shard, and connections of other nodes. `remote`,
-//! `adoption` and `away` have what only they need: `lending` is credit that is lent piece by piece,
-//! `inherited` what an earlier leader has delivered. A single node uses none of it.
+//! In a cluster there is a scheduler for each shard, and connections of other nodes. `cluster`,
+//! `takeover` and `unreported_copies` have what only they need: `lent_credit` is credit that is lent
+//! piece by piece, `inherited_deliveries` the deliveries of earlier leaders. A single node uses none
+//! of it.
 
 mod input;
 mod settings;
 
 mod consumer;
-mod consumers;
+mod consumer_table;
+mod declined_rounds;
 mod horizon;
-mod inherited;
-mod late;
-mod lending;
+mod inherited_deliveries;
+mod late_copies;
+mod lent_credit;
 mod low_water;
 mod own_registration;
-mod quotas;
-mod requests;
+mod pending_commits;
+mod rate_limits;
 mod retention;
 mod round;
 mod route;
-mod routes;
+mod route_table;
 mod task;
-mod tasks;
+mod task_table;
 mod timers;
-mod unfailed;
 
-mod adoption;
-mod answers;
-mod away;
+mod acks;
+mod backoff;
 mod bulk;
+mod clock_step;
+mod cluster;
 mod commits;
-mod counts;
 mod delivery;
 mod expiry;
-mod in_memory;
-mod operating;
-mod reading;
+mod loading;
+mod memory_gauges;
+mod operator_requests;
 mod registration;
-mod remote;
 mod removal_log;
 mod scheduling;
-mod seen;
-mod stalls;
+mod stall_detector;
+mod stats;
+mod takeover;
+mod task_lookup;
 mod tick;
+mod unreported_copies;
 
 use std::{sync::Arc, time::Duration};
 
-pub use bulk::Running;
-pub use counts::Counted;
-pub use counts::Listed;
+pub use bulk::RunningBulkJob;
 pub use input::{
-    Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, GoneCopy,
-    Input, Job, Message, Nacked, ReplyTo, SeenTasks, Token,
+    ClientRequest, CommitJob, CommitToken, CommittedJob, ConsumerId, ConsumerMessage, CopyId,
+    CreditChange, ForwardedAck, ForwardedNack, GoneCopy, ReplyTo, SchedulerEffects, SchedulerInput,
+    StatsRequest, TaskLookup, UnansweredDelivery,
 };
-pub use late::LateCopies;
-pub use operating::AUDIT;
-use operating::Unwritten;
-pub use operating::{Operated, Standing};
+pub use late_copies::LateCopies;
+pub use operator_requests::AUDIT_TARGET;
+use operator_requests::UncommittedOperations;
+pub use operator_requests::{OperatorRequest, OperatorState};
 pub use own_registration::OwnRegistration;
-pub use settings::Settings;
-pub use tick::Next;
+pub use settings::SchedulerSettings;
+pub use stats::RouteSelection;
+pub use stats::StatsFromMemory;
+pub use tick::NextCall;
 
 use rustc_hash::FxHashSet;
 
 use crate::{
     clock::{Now, nanos},
-    ledger::{Op, View},
+    ledger::{LedgerView, Op},
     metrics::Metrics,
 };
-use bulk::Bulk;
+use bulk::BulkQueue;
+use clock_step::ClockStep;
+use cluster::TakeoverState;
 use consumer::Consumer;
-use consumers::Consumers;
+use consumer_table::ConsumerTable;
 use expiry::Expiry;
 use horizon::Horizon;
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::{Store, StoreError};
-use low_water::LowWater;
-use quotas::Quotas;
-use remote::Remote;
-use requests::Requests;
-use retention::Retention;
-use routes::Routes;
-use stalls::Stalls;
-use tasks::Tasks;
+use low_water::ReportedLowWater;
+use pending_commits::PendingCommits;
+use rate_limits::RateLimits;
+use retention::DeadRetention;
+use route_table::RouteTable;
+use stall_detector::StallDetector;
+use task_table::TaskTable;
 use timers::{Timer, Timers};
 
 /// The state machine. See the [module](self).
 #[derive(Debug)]
 pub struct Scheduler<S> {
-    settings: Settings,
-    view: View<S>,
+    settings: SchedulerSettings,
+    view: LedgerView<S>,
     random: fastrand::Rng,
     now: Now,
     timers: Timers,
     /// The timers that the last tick found expired; kept for its memory.
     expired: Vec<Timer>,
-    tasks: Tasks,
+    tasks: TaskTable,
     horizon: Horizon,
-    low_water: LowWater,
-    routes: Routes,
-    consumers: Consumers,
-    quotas: Quotas,
-    requests: Requests,
+    clock_step: ClockStep,
+    low_water: ReportedLowWater,
+    routes: RouteTable,
+    consumers: ConsumerTable,
+    rate_limits: RateLimits,
+    commits: PendingCommits,
     expiry: Expiry,
-    retention: Retention,
+    retention: DeadRetention,
     /// Paused routes: none of their tasks are delivered.
     paused: FxHashSet<Arc<str>>,
-    unwritten: Unwritten,
-    bulk: Bulk,
-    stalls: Stalls,
-    remote: Remote,
-    messages: Vec<(ConsumerId, Message)>,
+    uncommitted: UncommittedOperations,
+    bulk: BulkQueue,
+    stalls: StallDetector,
+    takeover: TakeoverState,
+    messages: Vec<(ConsumerId, ConsumerMessage)>,
     failed: Option<StoreError>,
     metrics: Arc<Metrics>,
     /// The server is about to end: nothing is read, delivered or parked any more, and no round
     /// fails because its time or its connection ends. Requests and answers still count.
-    is_ending: bool,
+    is_shutting_down: bool,
 }
 
 impl<S: Store> Scheduler<S> {
     /// Creates a scheduler of the tasks in a store, of which none waits before `low_water` (Unix
     /// milliseconds).
     #[must_use]
-    pub fn new(store: Arc<S>, settings: Settings, low_water: u64, now: Now) -> Self {
+    pub fn new(store: Arc<S>, settings: SchedulerSettings, low_water: u64, now: Now) -> Self {
         Self {
             timers: Timers::new(nanos(Duration::from_millis(settings.tick_millis))),
             expired: Vec::new(),
             settings,
-            view: View::new(store),
+            view: LedgerView::new(store),
             random: fastrand::Rng::new(),
             now,
-            tasks: Tasks::default(),
+            tasks: TaskTable::default(),
             horizon: Horizon::new(low_water, now),
-            low_water: LowWater::new(low_water, now),
-            routes: Routes::default(),
-            consumers: Consumers::default(),
-            quotas: Quotas::default(),
-            requests: Requests::default(),
+            clock_step: ClockStep::new(now),
+            low_water: ReportedLowWater::new(low_water, now),
+            routes: RouteTable::default(),
+            consumers: ConsumerTable::default(),
+            rate_limits: RateLimits::default(),
+            commits: PendingCommits::default(),
             expiry: Expiry::default(),
-            retention: Retention::default(),
+            retention: DeadRetention::default(),
             paused: FxHashSet::default(),
-            unwritten: Unwritten::default(),
-            bulk: Bulk::default(),
-            stalls: Stalls::default(),
-            remote: Remote::default(),
+            uncommitted: UncommittedOperations::default(),
+            bulk: BulkQueue::default(),
+            stalls: StallDetector::default(),
+            takeover: TakeoverState::default(),
             messages: Vec::new(),
             failed: None,
             metrics: Arc::default(),
-            is_ending: false,
+            is_shutting_down: false,
         }
     }
 
-    /// Something has happened.
-    pub fn handle(&mut self, input: Input, now: Now) {
+    /// Handles an input.
+    pub fn handle(&mut self, input: SchedulerInput, now: Now) {
         self.now = now;
-        self.stalls.told(now.monotonic);
+        self.stalls.note_input(now.monotonic);
         match input {
-            Input::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
-            Input::Closing(consumer) => self.closing(consumer),
-            Input::Closed(consumer) => self.closed(consumer),
-            Input::Asked(consumer, asks) => {
-                for ask in asks {
-                    self.asked(consumer, ask);
+            SchedulerInput::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
+            SchedulerInput::Closing(consumer) => self.handle_closing(consumer),
+            SchedulerInput::Closed(consumer) => self.handle_closed(consumer),
+            SchedulerInput::Requested(consumer, requests) => {
+                for request in requests {
+                    self.handle_request(consumer, request);
                 }
             }
-            Input::Stats(asked) => self.counts(*asked),
-            Input::Future(reply_to) => {
+            SchedulerInput::Stats(request) => self.reply_to_stats(*request),
+            SchedulerInput::Future(reply_to) => {
                 let future = self.metrics.forecast.read(now.wall_millis());
                 self.reply(reply_to, Reply::Future(Box::new(future)));
             }
-            Input::Seen(tasks) => self.seen(*tasks),
-            Input::Operated(operated) => self.operated(*operated),
-            Input::Committed(committed) => self.committed(committed),
-            Input::Unsent(copy) => self.unsent(&copy),
-            Input::Unwritten { copy, attempt } => self.unwritten(&copy, attempt),
-            Input::Void { copy, attempt, .. } => self.voided(&copy, attempt),
-            Input::SentTooLate {
+            SchedulerInput::TaskLookup(tasks) => self.reply_to_task_lookup(*tasks),
+            SchedulerInput::OperatorRequested(operated) => self.handle_operator_request(*operated),
+            SchedulerInput::Committed(committed) => self.handle_committed(committed),
+            SchedulerInput::Unsent(copy) => self.handle_unsent(&copy),
+            SchedulerInput::Unwritten { copy, attempt } => self.handle_unwritten(&copy, attempt),
+            SchedulerInput::Voided { copy, attempt, .. } => self.handle_voided(&copy, attempt),
+            SchedulerInput::SentTooLate {
                 copy,
                 attempt,
                 until,
-            } => self.sent_too_late(&copy, attempt, until),
-            Input::Undeliverable { copy, reason } => self.undeliverable(&copy, &reason),
-            Input::Ending => {
-                self.is_ending = true;
-                self.retention.log_rest(self.now);
+            } => self.handle_sent_too_late(&copy, attempt, until),
+            SchedulerInput::Undeliverable { copy, reason } => {
+                self.handle_undeliverable(&copy, &reason);
             }
-            Input::Settings(settings) => self.set_settings(*settings),
-            Input::Lent(consumer, credit) => self.lent(consumer, credit),
-            Input::Recalled(consumer, credit) => self.recalled(consumer, credit),
-            Input::Bound(consumer, route, mode) => self.bound(consumer, &route, mode),
-            Input::TookOver => self.took_over(),
-            Input::Holding(is_holding) => self.set_holding(is_holding),
-            Input::Adopted(consumer, copies) => self.adopted(consumer, copies),
-            Input::Withheld(tasks) => self.withheld(tasks),
-            Input::Detached(consumer) => self.detached(consumer),
-            Input::Gone(copies) => self.gone(&copies),
-            Input::Acked(acked) => self.acked_by_name(*acked),
-            Input::Nacked(nacked) => self.nacked_by_name(*nacked),
+            SchedulerInput::ShuttingDown => {
+                self.is_shutting_down = true;
+                self.retention.flush_log(self.now);
+            }
+            SchedulerInput::Settings(settings) => self.set_settings(*settings),
+            SchedulerInput::Lent(consumer, credit) => self.handle_lent_credit(consumer, credit),
+            SchedulerInput::Recalled(consumer, credit) => {
+                self.handle_recalled_credit(consumer, credit);
+            }
+            SchedulerInput::Registered(consumer, route, mode) => {
+                self.handle_registered(consumer, &route, mode);
+            }
+            SchedulerInput::TookOver => self.handle_takeover(),
+            SchedulerInput::DeliveriesHeld(holds_deliveries) => {
+                self.hold_deliveries(holds_deliveries);
+            }
+            SchedulerInput::Adopted(consumer, copies) => self.adopt_deliveries(consumer, copies),
+            SchedulerInput::Withheld(tasks) => self.withhold_deliveries(tasks),
+            SchedulerInput::Detached(consumer) => self.handle_detached(consumer),
+            SchedulerInput::CopiesGone(copies) => self.handle_gone_copies(&copies),
+            SchedulerInput::Acked(acked) => self.handle_forwarded_ack(*acked),
+            SchedulerInput::Nacked(nacked) => self.handle_forwarded_nack(*nacked),
         }
     }
 
-    /// Returns what is to be done, since the last call.
-    pub fn take_effects(&mut self) -> Effects {
-        Effects {
-            jobs: self.requests.take_jobs(),
+    /// Returns the effects since the last call.
+    pub fn take_effects(&mut self) -> SchedulerEffects {
+        SchedulerEffects {
+            jobs: self.commits.take_jobs(),
             messages: std::mem::take(&mut self.messages),
             failed: self.failed.take(),
         }
     }
 
-    /// Whether no job is under way: everything that was submitted is on disk.
+    /// Returns whether no job is in flight: everything that was submitted is on disk.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.requests.is_empty()
+        self.commits.is_empty()
     }
 
     /// Counts in these metrics from now on, which several schedulers can share.
@@ -253,17 +270,17 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Applies new settings.
-    fn set_settings(&mut self, settings: Settings) {
+    fn set_settings(&mut self, settings: SchedulerSettings) {
         if settings.dead_retention_millis != self.settings.dead_retention_millis {
-            self.retention.begin_again();
+            self.retention.restart();
         }
         self.settings.reload(settings);
         let settings = &self.settings;
         self.routes.reload(|route| settings.of_route(route));
     }
 
-    fn submit(&mut self, op: Op, token: Token) {
-        self.requests.submit(op, token);
+    fn submit(&mut self, op: Op, token: CommitToken) {
+        self.commits.submit(op, token);
     }
 
     fn reply(&mut self, to: ReplyTo, reply: Reply) {
@@ -272,7 +289,7 @@ impl<S: Store> Scheduler<S> {
             tag,
             weight,
         } = to;
-        let message = Message::Reply { reply, tag, weight };
+        let message = ConsumerMessage::Reply { reply, tag, weight };
         self.messages.push((consumer, message));
     }
 

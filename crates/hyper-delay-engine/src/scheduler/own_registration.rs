@@ -8,7 +8,7 @@ use hyper_delay_protocol::own_route::OwnRoute;
 pub struct OwnRegistration {
     name: Option<Arc<str>>,
     /// Schedules without an answer.
-    under_way: u32,
+    unanswered_schedules: u32,
     /// The route stays registered: a schedule on it was accepted, or may have been, or the client has
     /// registered it.
     is_kept: bool,
@@ -22,36 +22,36 @@ impl OwnRegistration {
     }
 
     /// Returns its name: always the same.
-    pub fn make(&mut self) -> Arc<str> {
+    pub fn name_or_new(&mut self) -> Arc<str> {
         self.name.get_or_insert_with(OwnRoute::make).clone()
     }
 
     /// Whether that is its name.
     #[must_use]
-    pub fn is(&self, route: &str) -> bool {
+    pub fn is_named(&self, route: &str) -> bool {
         self.name.as_deref() == Some(route)
     }
 
     /// The client has registered it, or a schedule on it may have been accepted.
-    pub const fn keep(&mut self) {
+    pub const fn keep_registered(&mut self) {
         self.is_kept = true;
     }
 
     /// The client has it no longer.
-    pub const fn leave(&mut self) {
+    pub const fn release(&mut self) {
         self.is_kept = false;
     }
 
     /// A schedule on it is asked for.
-    pub const fn schedules(&mut self) {
-        self.under_way += 1;
+    pub const fn begin_schedule(&mut self) {
+        self.unanswered_schedules += 1;
     }
 
     /// A schedule on it is answered. Returns whether nothing rests on its registration any more.
-    pub const fn scheduled(&mut self, was_refused: bool) -> bool {
-        self.under_way = self.under_way.saturating_sub(1);
+    pub const fn end_schedule(&mut self, was_refused: bool) -> bool {
+        self.unanswered_schedules = self.unanswered_schedules.saturating_sub(1);
         self.is_kept |= !was_refused;
-        !self.is_kept && self.under_way == 0
+        !self.is_kept && self.unanswered_schedules == 0
     }
 }
 
@@ -62,19 +62,19 @@ mod tests {
     #[test]
     fn its_registration_goes_with_the_last_schedule_that_rests_on_it() {
         let mut own = OwnRegistration::default();
-        own.schedules();
-        own.schedules();
-        assert!(!own.scheduled(true), "another one is under way");
-        assert!(own.scheduled(true));
-        own.schedules();
-        assert!(!own.scheduled(false));
-        own.schedules();
-        assert!(!own.scheduled(true), "an accepted one rests on it");
-        own.leave();
-        own.schedules();
-        assert!(own.scheduled(true));
-        own.keep();
-        own.schedules();
-        assert!(!own.scheduled(true), "the client has registered it");
+        own.begin_schedule();
+        own.begin_schedule();
+        assert!(!own.end_schedule(true), "another one is unanswered");
+        assert!(own.end_schedule(true));
+        own.begin_schedule();
+        assert!(!own.end_schedule(false));
+        own.begin_schedule();
+        assert!(!own.end_schedule(true), "an accepted one rests on it");
+        own.release();
+        own.begin_schedule();
+        assert!(own.end_schedule(true));
+        own.keep_registered();
+        own.begin_schedule();
+        assert!(!own.end_schedule(true), "the client has registered it");
     }
 }

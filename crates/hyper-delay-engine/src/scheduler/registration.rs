@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{ConsumerId, Message, ReplyTo, Scheduler, round::GivenBack};
-use hyper_delay_protocol::{Accept, Code, Mode, Reason, Refusal, Reply};
+use super::{ConsumerId, ConsumerMessage, ReplyTo, Scheduler, round::CopyEnd};
+use hyper_delay_protocol::{Accept, Code, Reason, Refusal, RegisterMode, Reply};
 use hyper_delay_store::Store;
 
 /// The maximum number of routes that one call removes closed connections from, so that a connection
@@ -12,37 +12,37 @@ const DEPARTURES: usize = 1024;
 
 impl<S: Store> Scheduler<S> {
     /// Takes the credit of a connection that is about to close, so that it is not chosen any more.
-    pub(super) fn closing(&mut self, consumer: ConsumerId) {
+    pub(super) fn handle_closing(&mut self, consumer: ConsumerId) {
         if let Some(state) = self.consumers.get_mut(consumer) {
-            state.take_no_more();
+            state.stop_deliveries();
         }
     }
 
-    pub(super) fn closed(&mut self, consumer: ConsumerId) {
+    pub(super) fn handle_closed(&mut self, consumer: ConsumerId) {
         let Some(closed) = self.consumers.close(consumer) else {
             return;
         };
-        if self.is_ending {
+        if self.is_shutting_down {
             // What it has in flight has not failed: the next start delivers it.
             return;
         }
-        self.routes.depart(consumer, closed.routes);
-        self.leave_departed();
+        self.routes.queue_departure(consumer, closed.routes);
+        self.remove_departed();
         for (_, copy) in closed.unanswered {
             if let Some(end) = copy.end {
                 self.timers.cancel(end);
             }
-            self.copy_failed(copy.seq, consumer, GivenBack::default());
+            self.fail_copy(copy.seq, consumer, CopyEnd::default());
         }
     }
 
     /// Removes closed connections from a bounded number of routes.
-    pub(super) fn leave_departed(&mut self) {
+    pub(super) fn remove_departed(&mut self) {
         for _ in 0..DEPARTURES {
             let Some((consumer, route)) = self.routes.next_departed() else {
                 return;
             };
-            self.leave(consumer, &route);
+            self.remove_consumer(consumer, &route);
         }
     }
 
@@ -51,10 +51,10 @@ impl<S: Store> Scheduler<S> {
         to: ReplyTo,
         route: &Arc<str>,
         (credit, accept): (Option<u16>, Option<Accept>),
-        mode: Mode,
+        mode: RegisterMode,
     ) {
         let consumer = to.consumer;
-        if let Some(refusal) = self.refuse_route(consumer, route) {
+        if let Some(refusal) = self.route_refusal(consumer, route) {
             return self.reply(to, Reply::Error(refusal));
         }
         let Some(state) = self.consumers.get_mut(consumer) else {
@@ -66,15 +66,15 @@ impl<S: Store> Scheduler<S> {
         if let Some(accept) = accept {
             state.set_accept(accept);
         }
-        if state.own.is(route) {
-            state.own.keep();
+        if state.own.is_named(route) {
+            state.own.keep_registered();
         }
         let registered = Reply::Registered {
             route: route.clone(),
             credit: state.credit(),
         };
         self.reply(to, registered);
-        self.bind(consumer, route, mode);
+        self.register_consumer(consumer, route, mode);
         self.refill(route);
         self.dispatch(route);
         if credit.is_some() {
@@ -83,7 +83,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Refuses one more route for a connection that may have no more.
-    pub(super) fn refuse_route(&self, consumer: ConsumerId, route: &Arc<str>) -> Option<Refusal> {
+    pub(super) fn route_refusal(&self, consumer: ConsumerId, route: &Arc<str>) -> Option<Refusal> {
         let state = self.consumers.get(consumer)?;
         if state.has_route(route) {
             return None;
@@ -114,7 +114,7 @@ impl<S: Store> Scheduler<S> {
         let consumer = to.consumer;
         let state = self.consumers.get_mut(consumer);
         if state.is_some_and(|state| state.remove_route(&route)) {
-            self.leave(consumer, &route);
+            self.remove_consumer(consumer, &route);
         }
         let reason = Reason::Asked;
         self.reply(to, Reply::Unregistered { route, reason });
@@ -122,25 +122,30 @@ impl<S: Store> Scheduler<S> {
 
     /// A schedule on the connection's own route is answered. A refused one has changed nothing, so the
     /// registration of that route is undone, unless something else rests on it.
-    pub(super) fn scheduled_on_own(&mut self, consumer: ConsumerId, was_refused: bool) {
+    pub(super) fn end_own_schedule(&mut self, consumer: ConsumerId, was_refused: bool) {
         let Some(state) = self.consumers.get_mut(consumer) else {
             return;
         };
-        if state.own.scheduled(was_refused)
+        if state.own.end_schedule(was_refused)
             && let Some(route) = state.own.name().cloned()
             && state.remove_route(&route)
         {
-            self.leave(consumer, &route);
+            self.remove_consumer(consumer, &route);
         }
     }
 
     /// Makes a connection a consumer of a route; those that cannot share the route with it lose it.
-    pub(super) fn bind(&mut self, consumer: ConsumerId, name: &Arc<str>, mode: Mode) {
+    pub(super) fn register_consumer(
+        &mut self,
+        consumer: ConsumerId,
+        name: &Arc<str>,
+        mode: RegisterMode,
+    ) {
         let Some(state) = self.consumers.get_mut(consumer) else {
             return;
         };
         let settings = &self.settings;
-        let exclusive = mode == Mode::Exclusive;
+        let exclusive = mode == RegisterMode::Exclusive;
         let (losers, is_new) = self
             .routes
             .register(name, consumer, exclusive, || settings.of_route(name));
@@ -155,7 +160,7 @@ impl<S: Store> Scheduler<S> {
                 route: name.clone(),
                 reason: Reason::Replaced,
             };
-            let message = Message::Reply {
+            let message = ConsumerMessage::Reply {
                 reply,
                 tag: None,
                 weight: 0,
@@ -166,7 +171,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Removes a connection from the consumers of a route. With the last one the route goes: what
     /// waited in memory for a consumer to have room waits on disk.
-    fn leave(&mut self, consumer: ConsumerId, name: &str) {
+    fn remove_consumer(&mut self, consumer: ConsumerId, name: &str) {
         let Some(route) = self.routes.unregister(name, consumer) else {
             return;
         };

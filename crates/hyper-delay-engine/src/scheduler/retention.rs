@@ -1,7 +1,7 @@
 //! Dead letters that are removed because of their age.
 //!
 //! They are stored by route and time of death. A pass over the routes removes the oldest ones of
-//! each in batches, and finds out when the next one is to go. Between passes nothing is read. A pass
+//! each in batches, and finds the time of the next removal. Between passes nothing is read. A pass
 //! begins in each route where the one before ended, so that it does not step over the tombstones of
 //! what was removed.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::{Scheduler, Token, reading::PARKS, removal_log::RemovalLog};
+use super::{CommitToken, Scheduler, loading::PARKS, removal_log::RemovalLog};
 use crate::{
     clock::Now,
     ledger::{Op, Outcome, RetentionCursor, Sweep, SweepAct},
@@ -28,24 +28,24 @@ const REST: u64 = 9;
 
 const REMOVED: &str = "dead letters are removed because of dead_retention_seconds";
 
-/// How far the dead letters have been looked through.
+/// The progress of the removal of old dead letters.
 #[derive(Debug, Default)]
-pub(super) struct Retention {
-    pass: Option<Pass>,
-    /// When the next pass begins, in Unix milliseconds.
+pub(super) struct DeadRetention {
+    pass: Option<RetentionPass>,
+    /// The time of the next pass, in Unix milliseconds.
     next: u64,
     /// It does not begin earlier than this.
     not_before: Tick,
     /// Passes have removed all that died earlier, in Unix milliseconds.
     since: u64,
     /// Removals that are not on disk. Until they are, nothing is read.
-    under_way: usize,
+    removals_in_flight: usize,
     log: RemovalLog,
 }
 
 /// A pass over the dead letters of all routes.
 #[derive(Debug)]
-struct Pass {
+struct RetentionPass {
     begun: Tick,
     /// It removes what died before this time, in Unix milliseconds.
     before: u64,
@@ -57,14 +57,14 @@ struct Pass {
     is_whole: bool,
 }
 
-impl Retention {
+impl DeadRetention {
     /// Writes what was removed into the log, whatever was written before.
-    pub(super) fn log_rest(&mut self, now: Now) {
+    pub(super) fn flush_log(&mut self, now: Now) {
         self.log.write_now(now, REMOVED);
     }
 
     /// The retention has changed: all dead letters are looked through again.
-    pub(super) fn begin_again(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.pass = None;
         self.next = 0;
         self.not_before = Tick::ZERO;
@@ -73,7 +73,7 @@ impl Retention {
 
     /// A task has died at this time (Unix milliseconds), which can be earlier than others if the
     /// clock was set back.
-    pub(super) fn died(&mut self, at: u64, retention_millis: u64) {
+    pub(super) fn note_death(&mut self, at: u64, retention_millis: u64) {
         self.since = self.since.min(at);
         if let Some(pass) = &mut self.pass {
             pass.oldest_left = pass.oldest_left.min(at);
@@ -85,13 +85,14 @@ impl Retention {
 impl<S: Store> Scheduler<S> {
     /// Whether dead letters may be read now.
     fn may_read_dead(&self) -> bool {
-        let has_room = self.retention.under_way == 0 && self.requests.parks() < PARKS;
+        let has_room =
+            self.retention.removals_in_flight == 0 && self.commits.pending_parks() < PARKS;
         self.settings.dead_retention_millis.is_some() && has_room && self.may_remove()
     }
 
-    /// Whether dead letters are to be read.
+    /// Whether to read dead letters now.
     pub(super) fn wants_retention(&self) -> bool {
-        let Retention {
+        let DeadRetention {
             pass,
             next,
             not_before,
@@ -104,7 +105,7 @@ impl<S: Store> Scheduler<S> {
     /// When the next pass over the dead letters begins. `None` if nothing is read before the
     /// committer reports, and without a retention.
     pub(super) fn next_retention(&self) -> Option<Tick> {
-        let Retention {
+        let DeadRetention {
             next, not_before, ..
         } = &self.retention;
         let at = self.now.tick_of(*next).max(*not_before);
@@ -121,7 +122,7 @@ impl<S: Store> Scheduler<S> {
         }
         let now = self.now.wall_millis();
         let pass = self.retention.pass.take();
-        let mut pass = pass.unwrap_or_else(|| Pass {
+        let mut pass = pass.unwrap_or_else(|| RetentionPass {
             begun: self.now.monotonic,
             before: now.saturating_sub(retention).saturating_add(1),
             cursor: RetentionCursor::default(),
@@ -154,8 +155,8 @@ impl<S: Store> Scheduler<S> {
                 seq: dead.position.seq,
                 act: SweepAct::Delete { place },
             };
-            self.retention.under_way += 1;
-            self.submit(Op::Sweep(sweep), Token::None);
+            self.retention.removals_in_flight += 1;
+            self.submit(Op::Sweep(sweep), CommitToken::None);
         }
         if let Some(at) = page.oldest_left {
             pass.oldest_left = pass.oldest_left.min(at);
@@ -170,7 +171,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn end_pass(&mut self, pass: &Pass, retention_millis: u64) {
+    fn end_pass(&mut self, pass: &RetentionPass, retention_millis: u64) {
         let taken = self.now.monotonic.since(pass.begun);
         let rest = Duration::from_nanos(taken.saturating_mul(REST));
         let mut pause = pause(retention_millis);
@@ -184,8 +185,8 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// The removal of a dead letter because of its age is on disk.
-    pub(super) fn old_dead_removed(&mut self, sweep: Sweep, outcome: &Outcome) {
-        self.retention.under_way -= 1;
+    pub(super) fn handle_old_dead_removed(&mut self, sweep: Sweep, outcome: &Outcome) {
+        self.retention.removals_in_flight -= 1;
         if matches!(outcome, Outcome::Cancelled(Some(_))) {
             self.metrics.removed_by_age.add(1);
             self.retention.log.add(sweep.route, sweep.id);

@@ -2,20 +2,20 @@ use std::time::Duration;
 
 use race_wheel::{Key, Tick};
 
-mod given_back;
-mod hedged;
-mod inherited;
+mod copy_end;
+mod hedged_copies;
+mod inherited_copies;
 
-pub(super) use given_back::{GivenBack, Harm};
+pub(super) use copy_end::{CopyEnd, CopyEndKind};
 
 use super::{
     ConsumerId,
-    inherited::Legacy,
+    inherited_deliveries::InheritedTask,
     timers::{Timer, Timers},
 };
 use crate::clock;
-use hedged::Hedged;
-use inherited::InheritedCopies;
+use hedged_copies::HedgedCopies;
+use inherited_copies::InheritedCopies;
 
 /// After a stall of the server, what has come meanwhile is read in this time.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -33,15 +33,15 @@ pub(super) struct Round {
     end: Key,
     /// By how much stalls have moved its end.
     moved: Option<Duration>,
-    copies: Copies,
+    copies: RoundCopies,
 }
 
 #[derive(Debug)]
-enum Copies {
+enum RoundCopies {
     One(ConsumerId),
     /// The only copy has failed.
-    Failed(GivenBack),
-    Hedged(Box<Hedged>),
+    Failed(CopyEnd),
+    Hedged(Box<HedgedCopies>),
     /// An earlier leader has sent them, or this one has and the node of a consumer cannot be
     /// reached.
     Inherited(Box<InheritedCopies>),
@@ -49,20 +49,20 @@ enum Copies {
 
 /// A copy of a round that can have several.
 #[derive(Debug)]
-struct CopyWith {
+struct RoundCopy {
     consumer: ConsumerId,
     is_live: bool,
 }
 
-/// What a round wants next.
+/// The next step of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RoundStep {
     /// Another copy, to a consumer that has not had one.
     Send,
     /// Nothing, until an answer comes or one of its timers expires.
     Wait,
     /// It has failed so: every copy has, and there are no more.
-    Failed(GivenBack),
+    Failed(CopyEnd),
 }
 
 impl Round {
@@ -83,8 +83,8 @@ impl Round {
             end: timers.insert(until, Timer::RoundEnd(seq)),
             moved: None,
             copies: match hedge {
-                None => Copies::One(consumer),
-                Some(delay) => Copies::Hedged(Box::new(Hedged::begin(consumer, delay))),
+                None => RoundCopies::One(consumer),
+                Some(delay) => RoundCopies::Hedged(Box::new(HedgedCopies::begin(consumer, delay))),
             },
         }
     }
@@ -93,14 +93,14 @@ impl Round {
     /// copies; those with `live` are unanswered. It ends with the last of them.
     pub(super) fn inherited(
         seq: u64,
-        legacy: &Legacy,
+        inherited: &InheritedTask,
         live: Vec<ConsumerId>,
         after: u32,
         ack_timeout: Duration,
         timers: &mut Timers,
     ) -> Self {
-        let until = legacy.until();
-        let copies = InheritedCopies::new(legacy, live, after);
+        let until = inherited.until();
+        let copies = InheritedCopies::new(inherited, live, after);
         Self {
             // As far as it is known here.
             begun: Tick::new(until.value().saturating_sub(clock::nanos(ack_timeout))),
@@ -108,12 +108,12 @@ impl Round {
             until,
             end: timers.insert(until, Timer::RoundEnd(seq)),
             moved: None,
-            copies: Copies::Inherited(Box::new(copies)),
+            copies: RoundCopies::Inherited(Box::new(copies)),
         }
     }
 
     /// When the round began.
-    pub(super) const fn begun(&self) -> Tick {
+    pub(super) const fn begun_at(&self) -> Tick {
         self.begun
     }
 
@@ -132,35 +132,37 @@ impl Round {
         clock::write_by(self.until, self.ack_timeout)
     }
 
-    /// The consumers with a live copy: one that was not given back and whose connection is open.
+    /// The consumers with a live copy: one without a nack, whose connection is open.
     pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {
         let (one, several) = match &self.copies {
-            Copies::One(consumer) => (Some(*consumer), &[][..]),
-            Copies::Failed(_) => (None, &[][..]),
-            Copies::Hedged(hedged) => (None, hedged.copies.as_slice()),
-            Copies::Inherited(inherited) => (None, inherited.copies()),
+            RoundCopies::One(consumer) => (Some(*consumer), &[][..]),
+            RoundCopies::Failed(_) => (None, &[][..]),
+            RoundCopies::Hedged(hedged) => (None, hedged.copies.as_slice()),
+            RoundCopies::Inherited(inherited) => (None, inherited.copies()),
         };
         let live = several.iter().filter(|copy| copy.is_live);
         one.into_iter().chain(live.map(|copy| copy.consumer))
     }
 
-    /// The consumers that were given copies, if there can be several.
-    pub(super) fn asked(&self) -> impl Iterator<Item = ConsumerId> {
+    /// The consumers that have received copies, if there can be several.
+    pub(super) fn contacted(&self) -> impl Iterator<Item = ConsumerId> {
         let copies = match &self.copies {
-            Copies::One(_) | Copies::Failed(_) => &[],
-            Copies::Hedged(hedged) => hedged.copies.as_slice(),
-            Copies::Inherited(inherited) => inherited.copies(),
+            RoundCopies::One(_) | RoundCopies::Failed(_) => &[],
+            RoundCopies::Hedged(hedged) => hedged.copies.as_slice(),
+            RoundCopies::Inherited(inherited) => inherited.copies(),
         };
         copies.iter().map(|copy| copy.consumer)
     }
 
-    /// Whether the consumer was given a copy in this round.
-    pub(super) fn has_asked(&self, consumer: ConsumerId) -> bool {
+    /// Whether the consumer has received a copy in this round.
+    pub(super) fn has_contacted(&self, consumer: ConsumerId) -> bool {
         match &self.copies {
-            Copies::One(one) => *one == consumer,
-            Copies::Failed(_) => false,
-            Copies::Hedged(hedged) => hedged.copies.iter().any(|copy| copy.consumer == consumer),
-            Copies::Inherited(inherited) => {
+            RoundCopies::One(one) => *one == consumer,
+            RoundCopies::Failed(_) => false,
+            RoundCopies::Hedged(hedged) => {
+                hedged.copies.iter().any(|copy| copy.consumer == consumer)
+            }
+            RoundCopies::Inherited(inherited) => {
                 let mut copies = inherited.copies().iter();
                 copies.any(|copy| copy.consumer == consumer)
             }
@@ -168,25 +170,27 @@ impl Round {
     }
 
     /// The copy of a consumer has failed. Returns false if it has no live copy.
-    pub(super) fn fail(&mut self, consumer: ConsumerId, given_back: GivenBack, now: Tick) -> bool {
+    pub(super) fn fail(&mut self, consumer: ConsumerId, copy_end: CopyEnd, now: Tick) -> bool {
         match &mut self.copies {
-            Copies::One(one) if *one == consumer => {
-                self.copies = Copies::Failed(given_back);
+            RoundCopies::One(one) if *one == consumer => {
+                self.copies = RoundCopies::Failed(copy_end);
                 true
             }
-            Copies::One(_) | Copies::Failed(_) => false,
-            Copies::Hedged(hedged) => hedged.fail(consumer, given_back, now),
-            Copies::Inherited(inherited) => inherited.fail(consumer, given_back),
+            RoundCopies::One(_) | RoundCopies::Failed(_) => false,
+            RoundCopies::Hedged(hedged) => hedged.fail(consumer, copy_end, now),
+            RoundCopies::Inherited(inherited) => inherited.fail(consumer, copy_end),
         }
     }
 
-    /// What the round wants now. Arms the timer of the next copy.
-    pub(super) fn step(&mut self, seq: u64, now: Tick, timers: &mut Timers) -> Step {
+    /// Returns the next step of the round. Arms the timer of the next copy.
+    pub(super) fn step(&mut self, seq: u64, now: Tick, timers: &mut Timers) -> RoundStep {
         match &mut self.copies {
-            Copies::One(_) => Step::Wait,
-            Copies::Failed(given_back) => Step::Failed(given_back.clone()),
-            Copies::Hedged(hedged) => hedged.step(seq, now, timers),
-            Copies::Inherited(inherited) => inherited.failure().map_or(Step::Wait, Step::Failed),
+            RoundCopies::One(_) => RoundStep::Wait,
+            RoundCopies::Failed(copy_end) => RoundStep::Failed(copy_end.clone()),
+            RoundCopies::Hedged(hedged) => hedged.step(seq, now, timers),
+            RoundCopies::Inherited(inherited) => inherited
+                .failure()
+                .map_or(RoundStep::Wait, RoundStep::Failed),
         }
     }
 
@@ -194,15 +198,15 @@ impl Round {
     /// it is of this round.
     pub(super) fn adopt(&mut self, consumer: ConsumerId, attempt: u32) -> bool {
         match &mut self.copies {
-            Copies::Inherited(inherited) => inherited.adopt(consumer, attempt),
-            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => false,
+            RoundCopies::Inherited(inherited) => inherited.adopt(consumer, attempt),
+            RoundCopies::One(_) | RoundCopies::Failed(_) | RoundCopies::Hedged(_) => false,
         }
     }
 
     /// A copy that an earlier leader has sent was in flight at a hand-over. Returns whether this
     /// round is that one.
     pub(super) fn withhold(&mut self) -> bool {
-        if let Copies::Inherited(inherited) = &mut self.copies {
+        if let RoundCopies::Inherited(inherited) = &mut self.copies {
             inherited.withhold();
             return true;
         }
@@ -213,12 +217,14 @@ impl Round {
     /// flight, and no more copies are sent.
     pub(super) fn detach(&mut self, consumer: ConsumerId, attempt: u32, timers: &mut Timers) {
         let after = attempt.saturating_sub(1);
-        let away = match &mut self.copies {
-            Copies::One(one) if *one == consumer => InheritedCopies::own(after, Vec::new(), None),
-            Copies::One(_) | Copies::Failed(_) => return,
-            Copies::Inherited(inherited) => return inherited.detach(consumer),
-            Copies::Hedged(hedged) => {
-                let is_it = |copy: &CopyWith| copy.is_live && copy.consumer == consumer;
+        let unreported = match &mut self.copies {
+            RoundCopies::One(one) if *one == consumer => {
+                InheritedCopies::own(after, Vec::new(), None)
+            }
+            RoundCopies::One(_) | RoundCopies::Failed(_) => return,
+            RoundCopies::Inherited(inherited) => return inherited.detach(consumer),
+            RoundCopies::Hedged(hedged) => {
+                let is_it = |copy: &RoundCopy| copy.is_live && copy.consumer == consumer;
                 let Some(place) = hedged.copies.iter().position(is_it) else {
                     return;
                 };
@@ -226,27 +232,27 @@ impl Round {
                 if let Some((_, key)) = hedged.next {
                     timers.cancel(key);
                 }
-                let given_back = hedged.given_back.take();
-                InheritedCopies::own(after, std::mem::take(&mut hedged.copies), given_back)
+                let copy_end = hedged.copy_end.take();
+                InheritedCopies::own(after, std::mem::take(&mut hedged.copies), copy_end)
             }
         };
-        self.copies = Copies::Inherited(Box::new(away));
+        self.copies = RoundCopies::Inherited(Box::new(unreported));
     }
 
     /// A copy with that number that no connection has reported is gone. Returns whether it is of
     /// this round.
-    pub(super) fn gone(&mut self, attempt: u32, has_failed: bool) -> bool {
+    pub(super) fn remove_gone_copy(&mut self, attempt: u32, has_failed: bool) -> bool {
         match &mut self.copies {
-            Copies::Inherited(inherited) => inherited.gone(attempt, has_failed),
-            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => false,
+            RoundCopies::Inherited(inherited) => inherited.remove_gone_copy(attempt, has_failed),
+            RoundCopies::One(_) | RoundCopies::Failed(_) | RoundCopies::Hedged(_) => false,
         }
     }
 
     /// The copy of a consumer was never sent. Returns whether the round knows of copies that this
     /// leader does not: it ends when they are gone, too.
-    pub(super) fn void(&mut self, consumer: ConsumerId) -> bool {
-        if let Copies::Inherited(inherited) = &mut self.copies {
-            inherited.void(consumer);
+    pub(super) fn void_copy(&mut self, consumer: ConsumerId) -> bool {
+        if let RoundCopies::Inherited(inherited) = &mut self.copies {
+            inherited.void_copy(consumer);
             return true;
         }
         false
@@ -255,19 +261,19 @@ impl Round {
     /// Whether connections had copies that this leader did not know of, all copies are gone, and none
     /// has failed.
     pub(super) fn is_lost(&self) -> bool {
-        matches!(&self.copies, Copies::Inherited(inherited) if inherited.is_lost())
+        matches!(&self.copies, RoundCopies::Inherited(inherited) if inherited.is_lost())
     }
 
     /// Whether an earlier leader began the round and no connection has reported a copy of it.
-    pub(super) fn is_unknown(&self) -> bool {
-        matches!(&self.copies, Copies::Inherited(inherited) if inherited.is_unknown())
+    pub(super) fn is_unreported(&self) -> bool {
+        matches!(&self.copies, RoundCopies::Inherited(inherited) if inherited.is_unreported())
     }
 
     /// How many copies of it no connection has reported.
     pub(super) fn missing(&self) -> u32 {
         match &self.copies {
-            Copies::Inherited(inherited) => inherited.missing(),
-            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => 0,
+            RoundCopies::Inherited(inherited) => inherited.missing(),
+            RoundCopies::One(_) | RoundCopies::Failed(_) | RoundCopies::Hedged(_) => 0,
         }
     }
 
@@ -283,7 +289,13 @@ impl Round {
     /// The server stood still, and was late by that much: the round ends as much later, by one ack
     /// timeout at most. After its first stall it lasts for a moment at least, so that answers are read
     /// that have come meanwhile.
-    pub(super) fn stalled(&mut self, seq: u64, late: Duration, now: Tick, timers: &mut Timers) {
+    pub(super) fn extend_after_stall(
+        &mut self,
+        seq: u64,
+        late: Duration,
+        now: Tick,
+        timers: &mut Timers,
+    ) {
         let moved = self.moved.unwrap_or_default();
         let more = late.min(self.ack_timeout.saturating_sub(moved));
         let mut until = self.until + clock::nanos(more);
@@ -295,15 +307,15 @@ impl Round {
     }
 
     /// The copy that [`step`](Self::step) asked for is with a consumer.
-    pub(super) fn sent(&mut self, consumer: ConsumerId) {
-        if let Copies::Hedged(hedged) = &mut self.copies {
-            hedged.sent(consumer);
+    pub(super) fn record_sent(&mut self, consumer: ConsumerId) {
+        if let RoundCopies::Hedged(hedged) = &mut self.copies {
+            hedged.record_sent(consumer);
         }
     }
 
     /// Ends the copies of the round: [`step`](Self::step) asks for none any more.
-    pub(super) fn send_no_more(&mut self) {
-        if let Copies::Hedged(hedged) = &mut self.copies {
+    pub(super) fn stop_sending(&mut self) {
+        if let RoundCopies::Hedged(hedged) = &mut self.copies {
             hedged.stagger.stop();
         }
     }
@@ -311,7 +323,7 @@ impl Round {
     /// Cancels the timers of a round that is over.
     pub(super) fn end(self, timers: &mut Timers) -> EndedRound {
         timers.cancel(self.end);
-        if let Copies::Hedged(hedged) = &self.copies
+        if let RoundCopies::Hedged(hedged) = &self.copies
             && let Some((_, key)) = hedged.next
         {
             timers.cancel(key);
@@ -321,10 +333,10 @@ impl Round {
 
     /// The number of the round before, if connections may have copies that this leader does not know
     /// of.
-    pub(super) fn after(&self) -> Option<u32> {
+    pub(super) fn previous_round(&self) -> Option<u32> {
         match &self.copies {
-            Copies::Inherited(inherited) => Some(inherited.after()),
-            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => None,
+            RoundCopies::Inherited(inherited) => Some(inherited.previous_round()),
+            RoundCopies::One(_) | RoundCopies::Failed(_) | RoundCopies::Hedged(_) => None,
         }
     }
 

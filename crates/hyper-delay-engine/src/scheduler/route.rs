@@ -22,7 +22,7 @@ pub(super) struct Route {
 
 /// The consumers that a route has left when one leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unregistered {
+pub(super) enum RemainingConsumers {
     /// The connection was not a consumer of the route.
     Unknown,
     /// The route has other consumers.
@@ -79,28 +79,28 @@ impl Route {
     }
 
     /// Removes a consumer.
-    pub(super) fn unregister(&mut self, consumer: ConsumerId) -> Unregistered {
+    pub(super) fn unregister(&mut self, consumer: ConsumerId) -> RemainingConsumers {
         let place = self.consumers.iter().position(|other| *other == consumer);
         let Some(place) = place else {
-            return Unregistered::Unknown;
+            return RemainingConsumers::Unknown;
         };
         self.consumers.remove(place);
         match self.consumers.is_empty() {
-            true => Unregistered::Last,
-            false => Unregistered::OthersStay,
+            true => RemainingConsumers::Last,
+            false => RemainingConsumers::OthersStay,
         }
     }
 
     /// The consumers, each once, from the one whose turn it is.
-    pub(super) fn in_turn(&self) -> impl Iterator<Item = ConsumerId> {
+    pub(super) fn in_rotation(&self) -> impl Iterator<Item = ConsumerId> {
         let start = self.start % self.consumers.len().max(1);
         let (before, from) = self.consumers.split_at(start);
         from.iter().chain(before).copied()
     }
 
-    /// The consumer at `offset` of [`in_turn`](Self::in_turn) was given a task: the turn passes to
+    /// The consumer at `offset` of [`in_rotation`](Self::in_rotation) received a task: the turn passes to
     /// the one after it.
-    pub(super) const fn served(&mut self, offset: usize) {
+    pub(super) const fn advance_rotation(&mut self, offset: usize) {
         let served = self.start % self.consumers.len() + offset;
         self.start = served + 1;
     }
@@ -111,7 +111,7 @@ impl Route {
     }
 
     /// Whether a due task may be queued: `limit` tasks may be, and what is parked comes first.
-    pub(super) fn takes(&self, limit: usize) -> bool {
+    pub(super) fn may_queue(&self, limit: usize) -> bool {
         self.backlog.is_none() && self.ready.len() < limit
     }
 
@@ -143,28 +143,28 @@ impl Route {
         self.backlog
     }
 
-    /// Whether parked tasks are to be read: at most half of the `limit` tasks are queued.
+    /// Whether to read parked tasks: at most half of the `limit` tasks are queued.
     pub(super) fn wants_parked(&self, limit: usize) -> bool {
         self.backlog.is_some() && self.queued() <= limit / 2
     }
 
     /// The parked tasks up to `backlog` were read.
-    pub(super) const fn read_up_to(&mut self, backlog: Option<Position>) {
+    pub(super) const fn set_backlog(&mut self, backlog: Option<Position>) {
         self.backlog = backlog;
     }
 
     /// A task was parked.
-    pub(super) fn parked(&mut self, position: Position) {
+    pub(super) fn note_parked(&mut self, position: Position) {
         let first = |backlog: Position| backlog.min(position);
         self.backlog = Some(self.backlog.map_or(position, first));
     }
 
-    /// Takes what is queued.
+    /// Takes the queued tasks.
     pub(super) fn take_ready(&mut self) -> BTreeSet<Position> {
         std::mem::take(&mut self.ready)
     }
 
-    /// What is queued, when the route goes.
+    /// Returns the queued tasks of a route that is removed.
     pub(super) fn into_ready(self) -> impl Iterator<Item = Position> {
         self.ready.into_iter()
     }
@@ -186,15 +186,15 @@ mod tests {
     fn the_turn_passes_from_consumer_to_consumer() {
         let mut route = route(&[1, 2, 3]);
         for turn in [1, 2, 3, 1, 2] {
-            assert_eq!(route.in_turn().next(), Some(turn));
-            route.served(0);
+            assert_eq!(route.in_rotation().next(), Some(turn));
+            route.advance_rotation(0);
         }
-        let turn = |route: &Route| route.in_turn().collect::<Vec<_>>();
+        let turn = |route: &Route| route.in_rotation().collect::<Vec<_>>();
         assert_eq!(turn(&route), [3, 1, 2]);
-        route.served(1);
+        route.advance_rotation(1);
         assert_eq!(turn(&route), [2, 3, 1], "consumer 1 was served");
-        assert_eq!(route.unregister(2), Unregistered::OthersStay);
-        assert_eq!(route.unregister(2), Unregistered::Unknown);
+        assert_eq!(route.unregister(2), RemainingConsumers::OthersStay);
+        assert_eq!(route.unregister(2), RemainingConsumers::Unknown);
         assert_eq!(turn(&route), [1, 3]);
     }
 
@@ -204,20 +204,20 @@ mod tests {
         assert_eq!(route.register(3, true), (vec![1, 2], true));
         assert_eq!(route.register(1, false), (vec![3], true));
         assert_eq!(route.register(1, true), (vec![], false));
-        assert_eq!(route.unregister(1), Unregistered::Last);
+        assert_eq!(route.unregister(1), RemainingConsumers::Last);
     }
 
     #[test]
     fn due_tasks_queue_behind_parked_ones_only() {
         let mut route = route(&[1]);
-        assert!(!route.takes(2), "what is parked is not known");
-        route.read_up_to(None);
-        assert!(route.takes(2));
+        assert!(!route.may_queue(2), "what is parked is not known");
+        route.set_backlog(None);
+        assert!(route.may_queue(2));
         route.queue(Position { at: 5, seq: 1 });
-        assert!(!route.takes(1));
-        route.parked(Position { at: 7, seq: 2 });
-        route.parked(Position { at: 6, seq: 3 });
-        assert!(!route.takes(2));
+        assert!(!route.may_queue(1));
+        route.note_parked(Position { at: 7, seq: 2 });
+        route.note_parked(Position { at: 6, seq: 3 });
+        assert!(!route.may_queue(2));
         assert_eq!(route.backlog(), Some(Position { at: 6, seq: 3 }));
     }
 }

@@ -1,27 +1,27 @@
-//! What connections ask for.
+//! Handles the requests of connections.
 
 use std::sync::Arc;
 
 use super::{
-    Ask, ConsumerId, Message, ReplyTo, Scheduler, Token,
-    quotas::Rate,
-    round::{GivenBack, Harm},
+    ClientRequest, CommitToken, ConsumerId, ConsumerMessage, ReplyTo, Scheduler,
+    rate_limits::RateKey,
+    round::{CopyEnd, CopyEndKind},
 };
-use crate::ledger::{Op, Order};
+use crate::ledger::{Op, ScheduleOrder};
 use hyper_delay_protocol::{
-    Code, Mode, Named, Refusal, Reply, Request, Schedule,
+    Code, DeliverySelector, Refusal, RegisterMode, Reply, Request, Schedule,
     access::{Denial, Grant, Right},
     trace_context,
 };
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
-    pub(super) fn asked(&mut self, consumer: ConsumerId, ask: Ask) {
-        let Ask {
+    pub(super) fn handle_request(&mut self, consumer: ConsumerId, request: ClientRequest) {
+        let ClientRequest {
             line,
             weight,
             grant,
-        } = ask;
+        } = request;
         let to = ReplyTo {
             consumer,
             tag: line.tag,
@@ -39,10 +39,10 @@ impl<S: Store> Scheduler<S> {
             Request::Ack {
                 delivery,
                 confirm: true,
-            } => self.acked(consumer, delivery, Some(to)),
+            } => self.handle_ack(consumer, delivery, Some(to)),
             Request::Ack { delivery, .. } => {
-                self.acked(consumer, delivery, None);
-                self.done(&to);
+                self.handle_ack(consumer, delivery, None);
+                self.send_done(&to);
             }
             Request::Nack {
                 delivery,
@@ -50,20 +50,24 @@ impl<S: Store> Scheduler<S> {
                 reason,
                 failed,
             } => {
-                let given_back = GivenBack {
+                let copy_end = CopyEnd {
                     delay_ms,
                     reason,
-                    harm: Harm::of_nack(failed),
+                    kind: CopyEndKind::of_nack(failed),
                 };
-                self.nack(to, delivery, given_back);
+                self.nack_within_limit(to, delivery, copy_end);
             }
             Request::Touch {
                 delivery,
                 extend_ms,
-            } => self.touched(to, delivery, extend_ms),
+            } => self.handle_touch(to, delivery, extend_ms),
             Request::Cancel { route, id } => {
-                let was_due = self.was_due_before(&route, &id);
-                let token = if was_due { Token::Cancel } else { Token::Reply };
+                let was_due = self.was_due_before_takeover(&route, &id);
+                let token = if was_due {
+                    CommitToken::Cancel
+                } else {
+                    CommitToken::Reply
+                };
                 self.submit(Op::Cancel { route, id }, token(to));
             }
             Request::Ping => self.reply(to, Reply::Pong),
@@ -86,24 +90,24 @@ impl<S: Store> Scheduler<S> {
             | Request::Stop { .. } => {
                 debug_assert!(
                     false,
-                    "the connection answers these, or sends them as Operated"
+                    "the connection answers these, or sends them as OperatorRequested"
                 );
-                self.done(&to);
+                self.send_done(&to);
             }
         }
     }
 
     /// A request without a reply is done.
-    fn done(&mut self, to: &ReplyTo) {
-        let message = Message::Quiet(to.weight);
+    fn send_done(&mut self, to: &ReplyTo) {
+        let message = ConsumerMessage::Done(to.weight);
         self.messages.push((to.consumer, message));
     }
 
-    fn nack(&mut self, to: ReplyTo, delivery: Named, given_back: GivenBack) {
+    fn nack_within_limit(&mut self, to: ReplyTo, delivery: DeliverySelector, copy_end: CopyEnd) {
         let most = self.settings.max_delay_millis;
-        let Some(delay) = given_back.delay_ms.filter(|delay| *delay > most) else {
-            self.nacked(to.consumer, &delivery, given_back);
-            return self.done(&to);
+        let Some(delay) = copy_end.delay_ms.filter(|delay| *delay > most) else {
+            self.handle_nack(to.consumer, &delivery, copy_end);
+            return self.send_done(&to);
         };
         let message = format!("delay_ms is {delay}: give at most {most}, which is max_delay_days");
         let refusal = Refusal {
@@ -118,7 +122,7 @@ impl<S: Store> Scheduler<S> {
         let consumer = to.consumer;
         let (route, is_own) = match schedule.route.take() {
             Some(route) => (route, false),
-            None => match self.route_of(consumer) {
+            None => match self.default_route(consumer) {
                 Some(route) => route,
                 None => return,
             },
@@ -138,45 +142,45 @@ impl<S: Store> Scheduler<S> {
         }
         let new_id = || uuid::Uuid::now_v7().to_string().into();
         let id = schedule.id.clone().unwrap_or_else(new_id);
-        let order = Order::of(schedule, (route, id), self.now.wall_millis());
+        let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
         let route = is_own.then_some(&order.route);
         let no_route = || {
-            let refusal = self.refuse_route(consumer, route?)?;
+            let refusal = self.route_refusal(consumer, route?)?;
             let id = Some(order.id.clone());
             Some(Refusal { id, ..refusal })
         };
-        let refusal = self.refusal(&order).or_else(no_route);
-        let refusal = refusal.or_else(|| self.too_fast(&order, grant.as_deref()));
+        let refusal = self.order_refusal(&order).or_else(no_route);
+        let refusal = refusal.or_else(|| self.rate_refusal(&order, grant.as_deref()));
         if let Some(refusal) = refusal {
             return self.reply(to, Reply::Error(refusal));
         }
         let token = match is_own {
-            true => Token::ScheduledOnOwn(to),
-            false => Token::Reply(to),
+            true => CommitToken::ScheduledOnOwn(to),
+            false => CommitToken::Reply(to),
         };
         if is_own {
             if let Some(state) = self.consumers.get_mut(consumer) {
-                state.own.schedules();
+                state.own.begin_schedule();
             }
-            self.bind(consumer, &order.route, Mode::Shared);
+            self.register_consumer(consumer, &order.route, RegisterMode::Shared);
             self.refill(&order.route);
         }
         let headers = order.headers.text();
         trace_context::log("schedule", &order.route, &order.id, headers);
         let most = self.settings.most_pending(&order.route, grant);
         let op = Op::Schedule(order);
-        self.requests.submit_within(op, token, most);
+        self.commits.submit_with_limits(op, token, most);
     }
 
     /// Refuses a schedule of a route or a token that has had as many in the last second as it may.
-    fn too_fast(&mut self, order: &Order, grant: Option<&Grant>) -> Option<Refusal> {
+    fn rate_refusal(&mut self, order: &ScheduleOrder, grant: Option<&Grant>) -> Option<Refusal> {
         let refusal = |message| refusal_of(order, Code::Quota, message);
         let now = self.now.monotonic;
         if let Some(grant) = grant
             && let Some(most) = grant.schedules_per_second
             && !self
-                .quotas
-                .take(Rate::OfToken(grant.id.as_str().into()), most, now)
+                .rate_limits
+                .try_take(RateKey::OfToken(grant.id.as_str().into()), most, now)
         {
             return Some(refusal(format!(
                 "the token {:?} may schedule {most} tasks per second: send it again later",
@@ -186,8 +190,8 @@ impl<S: Store> Scheduler<S> {
         let (key, most) = self
             .settings
             .quota_of(&order.route, |quota| quota.schedules_per_second)?;
-        let rate = Rate::Schedules(order.route.clone());
-        if self.quotas.take(rate, most, now) {
+        let rate = RateKey::Schedules(order.route.clone());
+        if self.rate_limits.try_take(rate, most, now) {
             return None;
         }
         Some(refusal(format!(
@@ -196,7 +200,7 @@ impl<S: Store> Scheduler<S> {
         )))
     }
 
-    fn refusal(&self, order: &Order) -> Option<Refusal> {
+    fn order_refusal(&self, order: &ScheduleOrder) -> Option<Refusal> {
         let now = self.now.wall_millis();
         let latest = now.saturating_add(self.settings.max_delay_millis);
         if order.fire_at > latest {
@@ -228,17 +232,17 @@ impl<S: Store> Scheduler<S> {
     /// Returns the route of a schedule without one: the only one that the connection has
     /// registered, or the connection's own route. The flag is true for its own route, which the
     /// caller must register.
-    fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
+    fn default_route(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
         let state = self.consumers.get_mut(consumer)?;
         if let Some(route) = state.only_route() {
-            return Some((route.clone(), state.own.is(route)));
+            return Some((route.clone(), state.own.is_named(route)));
         }
-        Some((state.own.make(), true))
+        Some((state.own.name_or_new(), true))
     }
 }
 
 /// Returns a refusal that names the task of a schedule.
-pub(super) fn refusal_of(order: &Order, code: Code, message: String) -> Refusal {
+pub(super) fn refusal_of(order: &ScheduleOrder, code: Code, message: String) -> Refusal {
     Refusal {
         id: Some(order.id.clone()),
         route: Some(order.route.clone()),

@@ -1,15 +1,15 @@
 use std::{sync::Arc, time::Duration};
 
-use super::task::Task;
+use super::task::TaskInMemory;
 use crate::{ledger::PendingLimits, sizes::Sizes};
 use hyper_delay_config::{Config, Quota};
 use hyper_delay_protocol::{Terms, access::Grant};
 
 /// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SchedulerSettings {
     pub(super) tick_millis: u64,
-    /// How far ahead tasks are held in memory.
+    /// The length of the near future that is held in memory.
     pub(super) window_millis: u64,
     /// The number of waiting tasks held in memory.
     pub(super) window_tasks: usize,
@@ -30,8 +30,8 @@ pub struct Settings {
     config: Arc<Config>,
 }
 
-/// What applies to the deliveries of a route. A route with consumers keeps it, so that a delivery
-/// does not look its route up in the configuration.
+/// The settings for the deliveries of a route. A route with consumers keeps them, so that a
+/// delivery does not look its route up in the configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RouteSettings {
     /// The delay after which another consumer gets a copy.
@@ -41,12 +41,12 @@ pub(super) struct RouteSettings {
     pub(super) deliveries_per_second: Option<u32>,
 }
 
-impl Settings {
+impl SchedulerSettings {
     /// Returns the settings of one of the schedulers of a cluster's node. Memory is divided among
     /// them, and the credit of a connection is lent to them. They see the connections of all nodes,
     /// so each node bounds the registrations of its own.
     #[must_use]
-    pub fn of_shard(&self, shards: u16) -> Self {
+    pub fn for_shard(&self, shards: u16) -> Self {
         Self {
             credit: 0,
             max_routes: usize::MAX,
@@ -87,7 +87,7 @@ impl Settings {
         };
     }
 
-    /// Returns what applies to the deliveries of a route.
+    /// Returns the settings for the deliveries of a route.
     pub(super) fn of_route(&self, route: &str) -> RouteSettings {
         let ack_timeout = self.config.terms_of(route).ack_timeout_ms;
         let deliveries = self.quota_of(route, |quota| quota.deliveries_per_second);
@@ -120,30 +120,18 @@ impl Settings {
         }
     }
 
-    /// Returns what applies to a task instead of the settings of the server: its own terms, and
+    /// Returns the terms that replace the settings of the server for a task: its own terms, and
     /// those of its route for the rest.
-    pub(super) fn terms_of(&self, task: &Task) -> Terms {
+    pub(super) fn terms_of(&self, task: &TaskInMemory) -> Terms {
         let own = task.terms.as_deref().copied().unwrap_or_default();
         match self.config.routes.is_empty() {
             true => own,
             false => own.or(self.config.terms_of(&task.route)),
         }
     }
-
-    /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with
-    /// each, and is drawn from the upper half of that.
-    pub(super) fn backoff(&self, failures: u32, terms: &Terms, random: &mut fastrand::Rng) -> u64 {
-        let doublings = failures.saturating_sub(1).min(63);
-        let first = terms.retry_delay_ms.unwrap_or(self.retry_delay_millis);
-        let longest = terms
-            .max_retry_delay_ms
-            .unwrap_or_else(|| self.max_retry_delay_millis.max(first));
-        let most = first.saturating_mul(1 << doublings).min(longest);
-        random.u64(most / 2..=most)
-    }
 }
 
-impl From<Arc<Config>> for Settings {
+impl From<Arc<Config>> for SchedulerSettings {
     fn from(config: Arc<Config>) -> Self {
         Self {
             tick_millis: config.tick_ms,

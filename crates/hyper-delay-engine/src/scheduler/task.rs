@@ -4,55 +4,56 @@ use race_wheel::{Key, Tick};
 
 use super::{
     ConsumerId,
+    declined_rounds::{AvoidedConsumers, DeclinedRounds},
     round::Round,
-    unfailed::{Avoided, Unfailed},
 };
 use crate::{
     clock::Now,
-    ledger::{Kicked, Listed, Position, Subject},
+    ledger::{KickedTask, ListedTask, Position, TaskRevision},
 };
 use hyper_delay_protocol::Terms;
 
 /// A task in memory.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct TaskInMemory {
     pub(super) route: Arc<str>,
     pub(super) id: Arc<str>,
     /// Its time on disk, Unix milliseconds.
     pub(super) at: u64,
     /// Whether it is parked on disk; it waits there otherwise.
     pub(super) is_parked: bool,
-    /// Rounds so far, the one under way included.
+    /// Rounds so far, the current one included.
     pub(super) attempt: u32,
     /// Rounds that failed.
     pub(super) failures: u32,
     /// The consumer whose copy ended last without an ack; chosen last for the next round.
     pub(super) last_consumer: Option<ConsumerId>,
     /// The rounds that ended without a failure since the last one that failed, if any did.
-    pub(super) unfailed: Option<Box<Unfailed>>,
-    /// What applies to it instead of the settings.
+    pub(super) declined: Option<Box<DeclinedRounds>>,
+    /// Its own terms, which replace the settings.
     pub(super) terms: Option<Box<Terms>>,
 }
 
-/// The state of a task in memory. [`Tasks`](super::tasks::Tasks) has a method for each change.
+/// The state of a task in memory. [`TaskTable`](super::task_table::TaskTable) has a method for each
+/// change.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum DeliveryState {
     /// Its time has come, and it is about to be queued or parked. No task is due between two calls
     /// of the scheduler.
     Due,
     /// Due later.
-    Waiting { timer: Key, due: Due },
+    Waiting { timer: Key, due: DueBy },
     /// Due, and queued until a consumer of its route has room.
     Ready,
     /// With consumers.
     InFlight(Round),
-    /// A change of it is under way to the disk.
-    Committing(Change),
+    /// A write of a change is in flight.
+    Committing(PendingChange),
 }
 
-/// A change under way to the disk.
+/// A change whose write is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum PendingChange {
     /// No consumer can take it: it is parked.
     Park,
     /// A round has failed: the next one is due later.
@@ -65,9 +66,9 @@ pub(super) enum Change {
     Expire,
 }
 
-/// What decides when a waiting task is due.
+/// The clock by which a waiting task becomes due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum DueBy {
     /// Its time on disk, by the wall clock.
     Wall,
     /// A moment of monotonic time, so that a backoff does not follow a wall clock that is set.
@@ -76,7 +77,7 @@ pub(super) enum Due {
     Rest,
 }
 
-impl Task {
+impl TaskInMemory {
     /// A task that is on disk for a time, with `attempt` rounds so far and no failures.
     pub(super) const fn new(route: Arc<str>, id: Arc<str>, at: u64, attempt: u32) -> Self {
         Self {
@@ -87,13 +88,13 @@ impl Task {
             attempt,
             failures: 0,
             last_consumer: None,
-            unfailed: None,
+            declined: None,
             terms: None,
         }
     }
 
     /// A dead letter that is due again at a time.
-    pub(super) fn kicked(route: Arc<str>, id: Arc<str>, at: u64, kicked: Kicked) -> Self {
+    pub(super) fn from_kicked(route: Arc<str>, id: Arc<str>, at: u64, kicked: KickedTask) -> Self {
         Self {
             terms: kicked.terms,
             ..Self::new(route, id, at, kicked.attempt)
@@ -101,7 +102,7 @@ impl Task {
     }
 
     /// A task as it was read from the waiting ones.
-    pub(super) fn waiting(listed: Listed) -> (u64, Self) {
+    pub(super) fn from_waiting(listed: ListedTask) -> (u64, Self) {
         let task = Self {
             failures: listed.failures,
             terms: listed.terms,
@@ -111,8 +112,8 @@ impl Task {
     }
 
     /// A task as it was read from the parked ones.
-    pub(super) fn parked(listed: Listed) -> (u64, Self) {
-        let (seq, task) = Self::waiting(listed);
+    pub(super) fn from_parked(listed: ListedTask) -> (u64, Self) {
+        let (seq, task) = Self::from_waiting(listed);
         let task = Self {
             is_parked: true,
             ..task
@@ -122,14 +123,14 @@ impl Task {
 
     /// When the first of the consumers that rest does so no longer.
     pub(super) fn rest_end(&self, now: Tick) -> Option<Tick> {
-        self.unfailed.as_ref()?.first_end(now)
+        self.declined.as_ref()?.first_rest_end(now)
     }
 
     /// The consumers that are chosen last for it, or not at all.
-    pub(super) fn avoided(&self) -> Avoided<'_> {
-        Avoided {
+    pub(super) fn avoided(&self) -> AvoidedConsumers<'_> {
+        AvoidedConsumers {
             last: self.last_consumer,
-            unfailed: self.unfailed.as_deref(),
+            declined: self.declined.as_deref(),
         }
     }
 
@@ -155,8 +156,8 @@ impl Task {
     }
 
     /// The revision that it is.
-    pub(super) fn subject(&self, seq: u64) -> Subject {
-        Subject {
+    pub(super) fn revision(&self, seq: u64) -> TaskRevision {
+        TaskRevision {
             route: self.route.clone(),
             id: self.id.clone(),
             seq,

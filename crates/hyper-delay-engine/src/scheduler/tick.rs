@@ -2,7 +2,7 @@ use std::{mem, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Scheduler, Timer, Token};
+use super::{CommitToken, Scheduler, Timer};
 use crate::{clock::Now, ledger::Op};
 use hyper_delay_store::Store;
 
@@ -19,9 +19,9 @@ const CLOCK_CHECK: Duration = Duration::from_secs(1);
 /// The same while any task is in flight, for a stall: one is known by a call that comes late.
 const STALL_CHECK: Duration = Duration::from_millis(100);
 
-/// When the scheduler wants to be called again, if nothing happens before.
+/// The time of the scheduler's next call, if no input comes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextCall {
     /// At once: there is more to do.
     Now,
     /// At this moment.
@@ -31,24 +31,24 @@ pub enum Next {
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Time has passed: what is due is delivered. Does a bounded amount of work.
+    /// Advances the time and delivers what is due. Does a bounded amount of work.
     ///
     /// While the server ends, the time changes nothing: all tasks are on disk, and the next start
     /// delivers them.
-    pub fn tick(&mut self, now: Now) -> Next {
+    pub fn tick(&mut self, now: Now) -> NextCall {
         self.now = now;
-        if self.is_ending {
-            return Next::Never;
+        if self.is_shutting_down {
+            return NextCall::Never;
         }
-        self.look_for_stall(now);
+        self.handle_stall(now);
         let next = self.advance(now);
-        self.stalls.asked(next, now.monotonic);
+        self.stalls.expect_call(next, now.monotonic);
         next
     }
 
     /// Does what is due.
-    fn advance(&mut self, now: Now) -> Next {
-        if let Some(milliseconds) = self.horizon.clock_was_set(now) {
+    fn advance(&mut self, now: Now) -> NextCall {
+        if let Some(milliseconds) = self.clock_step.take(now) {
             tracing::warn!(
                 target: TARGET,
                 %milliseconds,
@@ -58,15 +58,15 @@ impl<S: Store> Scheduler<S> {
         }
         self.fire_timers();
         self.read();
-        self.refill_wanting();
+        self.refill_requested();
         self.expire_tasks();
         self.remove_old_dead();
         self.continue_bulk();
-        self.leave_departed();
+        self.remove_departed();
         self.advance_low_water();
         let next = self.timers.next_deadline();
         let is_due = next.is_some_and(|at| at <= now.monotonic);
-        let has_more = self.wants_to_read() || !self.routes.wants_nothing();
+        let has_more = self.has_more_to_read() || !self.routes.has_no_refill_request();
         if is_due
             || has_more
             || self.routes.has_departed()
@@ -74,7 +74,7 @@ impl<S: Store> Scheduler<S> {
             || self.wants_expiry()
             || self.wants_retention()
         {
-            return Next::Now;
+            return NextCall::Now;
         }
         let logs = [self.log_expired(), self.log_old_dead()];
         let expiry = self.next_expiry().map(|at| now.tick_of(at));
@@ -88,7 +88,7 @@ impl<S: Store> Scheduler<S> {
         let clock_check = is_waiting.then(|| now.after(check));
         let deadlines = [next, clock_check, expiry, retention];
         let deadlines = deadlines.into_iter().chain(logs).flatten();
-        deadlines.min().map_or(Next::Never, Next::At)
+        deadlines.min().map_or(NextCall::Never, NextCall::At)
     }
 
     fn fire_timers(&mut self) {
@@ -103,9 +103,9 @@ impl<S: Store> Scheduler<S> {
                 }
                 Timer::RoundEnd(seq) => self.round_timed_out(seq),
                 Timer::NextCopy(seq) => self.advance_round(seq),
-                Timer::CopyEnd(end) => self.copy_timed_out(&end),
-                Timer::LegacyEnd(seq) => self.legacy_ended(seq),
-                Timer::Refilled(route) => self.deliveries_refilled(&route),
+                Timer::CopyTimeout(end) => self.copy_timed_out(&end),
+                Timer::InheritedEnd(seq) => self.end_inherited(seq),
+                Timer::RateRefilled(route) => self.resume_rate_limited(&route),
             }
         }
         self.expired = expired;
@@ -114,18 +114,18 @@ impl<S: Store> Scheduler<S> {
     /// Tells the ledger from when on tasks wait. While nothing happens after that, the mark stays:
     /// no task was removed that a start would have to step over.
     fn advance_low_water(&mut self) {
-        if !self.low_water.is_due(self.now) || self.requests.is_idle() {
+        if !self.low_water.is_due(self.now) || self.commits.is_idle() {
             return;
         }
         let earliest = [
             self.tasks.earliest_waiting(),
-            self.requests.earliest(),
-            Some(self.horizon.read_from()),
+            self.commits.earliest_time(),
+            Some(self.horizon.earliest_unread()),
             Some(self.now.wall_millis()),
         ];
         let mark = earliest.into_iter().flatten().min().unwrap_or_default();
         if self.low_water.raise(mark) {
-            self.submit(Op::AdvanceLowWater(mark), Token::None);
+            self.submit(Op::AdvanceLowWater(mark), CommitToken::None);
         }
     }
 }

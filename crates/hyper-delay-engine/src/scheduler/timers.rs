@@ -7,7 +7,7 @@ use super::ConsumerId;
 /// All timers of the scheduler.
 pub(super) type Timers = Wheel<Timer>;
 
-/// What happens when a timer expires.
+/// The effect of an expired timer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// A waiting task is due.
@@ -17,16 +17,16 @@ pub(super) enum Timer {
     /// The next copy of a hedged round is due.
     NextCopy(u64),
     /// The time to answer a copy that no round waits for is over.
-    CopyEnd(Box<CopyEnd>),
-    /// What an earlier leader has delivered of a task has ended before the task came up.
-    LegacyEnd(u64),
+    CopyTimeout(Box<CopyTimeout>),
+    /// The deliveries of an earlier leader have ended before their task was loaded.
+    InheritedEnd(u64),
     /// A route may send deliveries again. Boxed, as it is rare.
-    Refilled(Box<Arc<str>>),
+    RateRefilled(Box<Arc<str>>),
 }
 
-/// Which copy; boxed, as it is rare and would make every timer larger.
+/// A copy, and its ack timeout. Boxed, as it is rare and would make every timer larger.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct CopyEnd {
+pub(super) struct CopyTimeout {
     pub(super) consumer: ConsumerId,
     pub(super) id: Arc<str>,
     pub(super) seq: u64,

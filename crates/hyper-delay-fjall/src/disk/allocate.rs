@@ -5,7 +5,7 @@ use std::{
     io,
 };
 
-/// Returns the size of a file's allocated blocks in bytes. 0 where the system does not tell.
+/// Returns the size of a file's allocated blocks in bytes. 0 where the system does not report it.
 #[cfg(unix)]
 pub(super) fn allocated(metadata: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
@@ -17,7 +17,7 @@ pub(super) fn allocated(_: &Metadata) -> u64 {
     0
 }
 
-/// Returns the free bytes on a file's disk. `None` where the system does not tell.
+/// Returns the free bytes on a file's disk. `None` where the system does not report them.
 #[cfg(unix)]
 pub(super) fn free(file: &File) -> io::Result<Option<u64>> {
     let disk = rustix::fs::fstatvfs(file)?;
@@ -31,24 +31,24 @@ pub(super) fn free(_: &File) -> io::Result<Option<u64>> {
 
 /// Allocates the blocks of a range and extends the file to its end.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn enlarge(file: &File, from: u64, to: u64) -> io::Result<()> {
+pub(super) fn extend(file: &File, from: u64, to: u64) -> io::Result<()> {
     let mode = rustix::fs::FallocateFlags::empty();
     Ok(rustix::fs::fallocate(file, mode, from, to - from)?)
 }
 
 /// Allocates the blocks of a range and keeps the size of the file.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn behind_the_end(file: &File, from: u64, to: u64) -> io::Result<()> {
+pub(super) fn allocate_beyond_end(file: &File, from: u64, to: u64) -> io::Result<()> {
     let mode = rustix::fs::FallocateFlags::KEEP_SIZE;
     Ok(rustix::fs::fallocate(file, mode, from, to - from)?)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn enlarge(_: &File, _: u64, _: u64) -> io::Result<()> {
+pub(super) fn extend(_: &File, _: u64, _: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn behind_the_end(_: &File, _: u64, _: u64) -> io::Result<()> {
+pub(super) fn allocate_beyond_end(_: &File, _: u64, _: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

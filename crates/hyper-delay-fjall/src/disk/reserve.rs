@@ -1,4 +1,4 @@
-//! A file that reserves room on the disk, which other programs cannot take.
+//! A file that reserves space on the disk, so that other programs cannot take it.
 
 use std::{
     fs::{File, OpenOptions},
@@ -11,7 +11,7 @@ use super::allocate;
 /// The name of the file in the data directory.
 const NAME: &str = "reserve";
 
-/// A file with allocated blocks. Shrinking it frees room for the store.
+/// A file with allocated blocks. Shrinking it frees disk space for the store.
 #[derive(Debug)]
 pub(super) struct Reserve {
     file: File,
@@ -43,7 +43,7 @@ impl Reserve {
         self.size
     }
 
-    /// Returns the free bytes on its disk. `None` where the system does not tell.
+    /// Returns the free bytes on its disk. `None` where the system does not report them.
     pub(super) fn free(&self) -> io::Result<Option<u64>> {
         allocate::free(&self.file)
     }
@@ -52,14 +52,14 @@ impl Reserve {
     ///
     /// # Errors
     ///
-    /// If the disk has no room, or the file system cannot allocate in advance. The size does not
-    /// change then.
+    /// If the disk is full, or the file system cannot allocate in advance. The size does not change
+    /// then.
     pub(super) fn resize(&mut self, size: u64) -> io::Result<()> {
         if size < self.size {
             return self.shrink(size);
         }
         if size > self.size {
-            if let Err(error) = allocate::enlarge(&self.file, self.size, size) {
+            if let Err(error) = allocate::extend(&self.file, self.size, size) {
                 // A part of it may have been allocated.
                 self.file.set_len(self.size)?;
                 return Err(error);

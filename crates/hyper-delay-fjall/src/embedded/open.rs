@@ -11,20 +11,21 @@ use fjall::{Database, Keyspace, PersistMode};
 
 use super::{
     Embedded,
-    budget::Budget,
-    create_spaces, open_spaces,
-    progress::{Progress, number},
+    commit_tracker::{CommitTracker, number_commit},
+    create_spaces,
+    memory_budget::MemoryBudget,
+    open_spaces,
 };
 use crate::{
-    Marker,
-    aside::Aside,
-    commits::{self, CommitFile, Commits, Found},
-    damaged,
+    CommitMarker,
+    commit_record::{self, CommitFile, CommitFileState, CommitRecord},
+    damaged_tables,
     data_directory::{DataDirectory, RESTORING, SHARDS, sync},
-    disk::Disk,
-    inspect::{Cure, Cut, Inspection, Loss},
-    journal::Journal,
-    library,
+    disk::DiskMonitor,
+    fjall_error,
+    inspect::{Inspection, JournalCut, Loss, RecoveryPlan},
+    journal_file::JournalFile,
+    quarantine::Quarantine,
 };
 use hyper_delay_store::{
     Batch, Space, StoreError,
@@ -34,7 +35,7 @@ use hyper_delay_store::{
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::store::embedded::open";
 
-/// How [`Embedded::open_with`] opens a store.
+/// The options of [`Embedded::open_with`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Opens the store also if acknowledged commits are missing. Default: false.
@@ -42,9 +43,9 @@ pub struct OpenOptions {
     /// The number of stores that this process has open, which share its memory and its open files.
     /// Default: 1.
     pub stores: u16,
-    /// Whether what a crash has left of an unsynced write is copied before it is cut off. Default:
-    /// true.
-    pub keeps_cuts: bool,
+    /// Whether the end of a journal, which a crash left of an unsynced write, is copied before it is
+    /// cut off. Default: true.
+    pub copies_cut_journals: bool,
 }
 
 impl Default for OpenOptions {
@@ -52,7 +53,7 @@ impl Default for OpenOptions {
         Self {
             accept_loss: false,
             stores: 1,
-            keeps_cuts: true,
+            copies_cut_journals: true,
         }
     }
 }
@@ -63,7 +64,7 @@ impl Default for OpenOptions {
 ///
 /// If another process uses it, or it cannot be made.
 pub fn lock(directory: &Path) -> Result<DataDirectory, StoreError> {
-    DataDirectory::lock(directory).map_err(|error| unusable(directory, &error))
+    DataDirectory::lock(directory).map_err(|error| directory_error(directory, &error))
 }
 
 pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, StoreError> {
@@ -83,85 +84,88 @@ pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, S
              configuration of that node, or set another data_dir"
         )));
     }
-    let budget = Budget::shared_by(options.stores);
-    let opening = Opening {
+    let budget = MemoryBudget::shared_by(options.stores);
+    let opener = StoreOpener {
         directory,
         data: &data,
         options,
         budget,
     };
-    // The reserve gives its room to the opening of the store.
-    let disk = Disk::open(directory, data.store());
-    let Opened {
+    // On an almost full disk the reserve frees its space for the opening of the store.
+    let disk = DiskMonitor::open(directory, data.store());
+    let OpenedStore {
         database,
         spaces,
-        progress,
-    } = opening.run()?;
+        commits,
+    } = opener.run()?;
     Ok(Embedded {
         database,
         spaces,
         budget,
-        progress: Mutex::new(progress),
+        commits: Mutex::new(commits),
         disk,
         data,
     })
 }
 
-struct Opening<'a> {
+struct StoreOpener<'a> {
     directory: &'a Path,
     data: &'a DataDirectory,
     options: OpenOptions,
-    budget: Budget,
+    budget: MemoryBudget,
 }
 
-struct Opened {
+struct OpenedStore {
     database: Database,
     spaces: Vec<Keyspace>,
-    progress: Progress,
+    commits: CommitTracker,
 }
 
-impl Opening<'_> {
-    fn run(&self) -> Result<Opened, StoreError> {
+impl StoreOpener<'_> {
+    fn run(&self) -> Result<OpenedStore, StoreError> {
         let record = self.io(CommitFile::read(self.directory))?;
-        if let Found::Newer(version) = record {
-            let error = StoreError::newer("open", commits::newer(version));
+        if let CommitFileState::Newer(version) = record {
+            let error = StoreError::newer("open", commit_record::describe_newer(version));
             return Err(error.in_folder(self.directory));
         }
         let has_store = self.io(self.data.has_store())?;
-        let damaged = self.io(damaged::noted(self.directory, &self.data.store()))?;
+        let damaged = self.io(damaged_tables::read_note(
+            self.directory,
+            &self.data.store(),
+        ))?;
         if !damaged.is_empty() {
-            return Err(damaged::error("open", &damaged));
+            return Err(damaged_tables::error("open", &damaged));
         }
-        if !has_store && record == Found::Missing {
+        if !has_store && record == CommitFileState::Missing {
             let (database, spaces) = self.create()?;
-            return self.begin(database, spaces, Commits::default());
+            return self.begin_record(database, spaces, CommitRecord::default());
         }
         let store = self.data.store();
         let inspection = if has_store {
             Inspection::of(&store, record)?
         } else {
-            Inspection::of_nothing(&store, record)
+            Inspection::of_missing_store(&store, record)
         };
-        let (loss, cure) = (inspection.loss(), inspection.cure());
+        let (loss, plan) = (inspection.loss(), inspection.recovery_plan());
         if let Some(loss) = &loss
-            && (cure.is_err() || !self.options.accept_loss)
+            && (plan.is_err() || !self.options.accept_loss)
         {
-            return Err(self.refuse(loss, cure.is_ok()));
+            return Err(self.refuse(loss, plan.is_ok()));
         }
-        let cure = cure?;
-        let mut aside = None;
-        let cured = self.io(self.carry_out(&cure, loss.is_some(), &mut aside));
-        let opened = cured.and_then(|()| {
-            self.open_cured(
-                cure.replaces_store,
+        let plan = plan?;
+        let mut quarantine = None;
+        let recovered = self.io(self.apply_recovery(&plan, loss.is_some(), &mut quarantine));
+        let opened = recovered.and_then(|()| {
+            self.open_recovered(
+                plan.replaces_store,
                 inspection.contents(loss.is_some()),
                 loss.is_some(),
             )
         });
         if opened.is_err()
-            && let Some(aside) = &aside
+            && let Some(quarantine) = &quarantine
         {
-            self.io(aside.restore())?;
+            self.io(quarantine.restore())?;
         }
         if let (Ok(_), Some(loss)) = (&opened, &loss) {
             tracing::warn!(target: TARGET, %loss, "the loss was accepted");
@@ -169,44 +173,44 @@ impl Opening<'_> {
         opened
     }
 
-    /// Opens the store after the cure. If this fails, the store is closed again.
-    fn open_cured(
+    /// Opens the store after the recovery. If this fails, the store is closed again.
+    fn open_recovered(
         &self,
         is_new: bool,
-        mut contents: Commits,
+        mut contents: CommitRecord,
         is_loss: bool,
-    ) -> Result<Opened, StoreError> {
+    ) -> Result<OpenedStore, StoreError> {
         let (database, spaces) = if is_new {
             self.create()?
         } else {
             let store = self.data.store();
             self.io(ensure_journal(&store))?;
             let opened = open_spaces(&store, self.budget);
-            opened.map_err(|error| failed(self.directory, error))?
+            opened.map_err(|error| open_error(self.directory, error))?
         };
-        if !is_new && let Some(loss) = check(&spaces, &contents)? {
+        if !is_new && let Some(loss) = check_markers(&spaces, &contents)? {
             return Err(self.refuse(&loss, true));
         }
         if is_loss {
             // The mark must be on the disk before the new record: with that the next start sees no
             // loss.
-            let marked = mark(&database, &spaces, &contents);
-            contents = marked.map_err(|error| failed(self.directory, error))?;
+            let marked = mark_for_mending(&database, &spaces, &contents);
+            contents = marked.map_err(|error| open_error(self.directory, error))?;
         }
-        self.begin(database, spaces, contents)
+        self.begin_record(database, spaces, contents)
     }
 
-    fn begin(
+    fn begin_record(
         &self,
         database: Database,
         spaces: Vec<Keyspace>,
-        contents: Commits,
-    ) -> Result<Opened, StoreError> {
-        let progress = self.io(Progress::begin(self.directory, contents))?;
-        Ok(Opened {
+        contents: CommitRecord,
+    ) -> Result<OpenedStore, StoreError> {
+        let commits = self.io(CommitTracker::create(self.directory, contents))?;
+        Ok(OpenedStore {
             database,
             spaces,
-            progress,
+            commits,
         })
     }
 
@@ -215,74 +219,74 @@ impl Opening<'_> {
         let budget = self.budget;
         let created = self.data.create(|store| create_spaces(store, budget));
         let opened = created.and_then(|()| open_spaces(&self.data.store(), budget));
-        opened.map_err(|error| failed(self.directory, error))
+        opened.map_err(|error| open_error(self.directory, error))
     }
 
-    /// Copies or moves the data that the store would cut off or delete, and cuts it off. Puts the
-    /// folder with that data into `kept`, also if a step fails.
-    fn carry_out(
+    /// Copies or moves the data that the store would cut off or delete, and cuts it off. Sets
+    /// `quarantine` to the folder with that data, also if a step fails.
+    fn apply_recovery(
         &self,
-        cure: &Cure<'_>,
+        plan: &RecoveryPlan<'_>,
         is_loss: bool,
-        kept: &mut Option<Aside>,
+        quarantine: &mut Option<Quarantine>,
     ) -> io::Result<()> {
-        if cure.cuts.is_empty() && cure.folders.is_empty() && !cure.replaces_store {
+        if plan.cuts.is_empty() && plan.folders.is_empty() && !plan.replaces_store {
             return Ok(());
         }
-        if !is_loss && !self.options.keeps_cuts {
-            return cure.cuts.iter().try_for_each(|cut| Self::cut(cut, None));
+        if !is_loss && !self.options.copies_cut_journals {
+            return plan.cuts.iter().try_for_each(|cut| Self::cut(cut, None));
         }
-        let aside = kept.insert(if is_loss {
-            Aside::of_accepted_loss(self.directory)?
+        let quarantine = quarantine.insert(if is_loss {
+            Quarantine::for_accepted_loss(self.directory)?
         } else {
-            Aside::of_cut(self.directory)?
+            Quarantine::for_cut_journals(self.directory)?
         });
         let store = self.data.store();
-        if cure.replaces_store {
+        if plan.replaces_store {
             if store.try_exists()? {
-                self.move_away(&store, aside)?;
+                self.quarantine_folder(&store, quarantine)?;
             }
             return Ok(());
         }
-        for folder in &cure.folders {
-            self.move_away(folder, aside)?;
+        for folder in &plan.folders {
+            self.quarantine_folder(folder, quarantine)?;
         }
-        for cut in &cure.cuts {
-            aside.copy(cut.journal, cut.written)?;
-            Self::cut(cut, Some(aside))?;
+        for cut in &plan.cuts {
+            quarantine.copy_journal(cut.journal, cut.written)?;
+            Self::cut(cut, Some(quarantine))?;
         }
         Ok(())
     }
 
     /// Cuts off the end of a journal, of which there may be a copy.
-    fn cut(cut: &Cut<'_>, copy: Option<&Aside>) -> io::Result<()> {
+    fn cut(cut: &JournalCut<'_>, copy: Option<&Quarantine>) -> io::Result<()> {
         let journal = File::options().write(true).open(cut.journal)?;
-        journal.set_len(cut.kept)?;
+        journal.set_len(cut.readable)?;
         journal.sync_all()?;
         tracing::warn!(
             target: TARGET,
             journal = %cut.journal.display(),
-            kept = cut.kept,
-            bytes = cut.written - cut.kept,
-            copy = copy.map(|aside| tracing::field::display(aside.folder().display())),
+            kept = cut.readable,
+            bytes = cut.written - cut.readable,
+            copy = copy.map(|quarantine| tracing::field::display(quarantine.folder().display())),
             "the end of a journal is not readable and was cut off",
         );
         Ok(())
     }
 
-    fn move_away(&self, folder: &Path, aside: &mut Aside) -> io::Result<()> {
-        aside.take(folder)?;
+    fn quarantine_folder(&self, folder: &Path, quarantine: &mut Quarantine) -> io::Result<()> {
+        quarantine.move_in(folder)?;
         tracing::warn!(
             target: TARGET,
             folder = %folder.display(),
-            to = %aside.folder().display(),
+            to = %quarantine.folder().display(),
             "a folder of the store cannot be used and was moved away",
         );
         Ok(())
     }
 
-    /// Returns the error that names the loss and what to do. `can_accept` says whether the store
-    /// can be opened without what is missing.
+    /// Returns the error that names the loss and the cure. `can_accept`: the store can be opened
+    /// without the missing data.
     fn refuse(&self, loss: &Loss, can_accept: bool) -> StoreError {
         let directory = absolute(self.directory).unwrap_or_else(|_| self.directory.to_owned());
         let directory = directory.display();
@@ -302,7 +306,7 @@ impl Opening<'_> {
     }
 
     fn io<T>(&self, result: io::Result<T>) -> Result<T, StoreError> {
-        result.map_err(|error| failed(self.directory, error.into()))
+        result.map_err(|error| open_error(self.directory, error.into()))
     }
 }
 
@@ -311,7 +315,7 @@ impl Opening<'_> {
 /// Without one the library takes the store for a new one and does not read the highest sequence
 /// number of the tables. Later writes would have lower ones, and the tables would hide them.
 fn ensure_journal(store: &Path) -> io::Result<()> {
-    if Journal::list(store)?.is_empty() {
+    if JournalFile::list(store)?.is_empty() {
         File::create_new(store.join("0.jnl"))?.sync_all()?;
         sync(store)?;
     }
@@ -320,13 +324,13 @@ fn ensure_journal(store: &Path) -> io::Result<()> {
 
 /// Compares the last commit of each space of the open store with `contents`, which were computed
 /// before it was opened.
-fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreError> {
+fn check_markers(spaces: &[Keyspace], contents: &CommitRecord) -> Result<Option<Loss>, StoreError> {
     let mut loss = Loss::default();
     for (space, keyspace) in Space::ALL.into_iter().zip(spaces) {
-        let failed = |error| library::error("read the marker", error).in_space(space);
-        let marker = match keyspace.get(Marker::KEY).map_err(failed)? {
-            Some(value) => Marker::decode(&value)?,
-            None => Marker::default(),
+        let failed = |error| fjall_error::to_store_error("read the marker", error).in_space(space);
+        let marker = match keyspace.get(CommitMarker::KEY).map_err(failed)? {
+            Some(value) => CommitMarker::decode(&value)?,
+            None => CommitMarker::default(),
         };
         loss.compare(space, marker.commit, contents.space(space).last);
     }
@@ -334,28 +338,28 @@ fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreE
 }
 
 /// Marks the store for mending, on the disk when this returns. Returns its contents with the mark.
-fn mark(
+fn mark_for_mending(
     database: &Database,
     spaces: &[Keyspace],
-    contents: &Commits,
-) -> Result<Commits, fjall::Error> {
+    contents: &CommitRecord,
+) -> Result<CommitRecord, fjall::Error> {
     let mut batch = Batch::new();
     batch.put(Space::Meta, key::MENDING, record::encode(&()));
-    let (contents, markers) = number(contents, &batch);
+    let (contents, markers) = number_commit(contents, &batch);
     let mut writes = database.batch().durability(Some(PersistMode::SyncData));
     for (space, key, value) in batch.into_writes() {
         let value = value.expect("the batch removes nothing");
         writes.insert(&spaces[space as usize], key, value);
     }
     for (space, marker) in markers {
-        writes.insert(&spaces[space as usize], Marker::KEY, marker);
+        writes.insert(&spaces[space as usize], CommitMarker::KEY, marker);
     }
     writes.commit()?;
     Ok(contents)
 }
 
 /// Returns the error of a data directory that cannot be created or locked.
-fn unusable(directory: &Path, error: &fjall::Error) -> StoreError {
+fn directory_error(directory: &Path, error: &fjall::Error) -> StoreError {
     let directory = directory.display();
     StoreError::directory(match error {
         fjall::Error::Locked => format!(
@@ -378,6 +382,6 @@ fn unusable(directory: &Path, error: &fjall::Error) -> StoreError {
     })
 }
 
-fn failed(directory: &Path, error: fjall::Error) -> StoreError {
-    library::error("open", error).in_folder(PathBuf::from(directory))
+fn open_error(directory: &Path, error: fjall::Error) -> StoreError {
+    fjall_error::to_store_error("open", error).in_folder(PathBuf::from(directory))
 }

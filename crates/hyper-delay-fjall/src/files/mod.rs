@@ -1,7 +1,9 @@
-//! What the files of the store say, without the library that writes them.
+//! Reads the files of the store without the library that writes them.
 
-mod fault;
+mod current_file;
+mod file_fault;
 pub mod trailer;
 pub mod version;
 
-pub use fault::Fault;
+pub(crate) use current_file::CurrentFile;
+pub use file_fault::FileFault;

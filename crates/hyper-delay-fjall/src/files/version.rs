@@ -2,7 +2,7 @@
 //! lists the tables.
 //!
 //! ```text
-//! current      = see `store::current`
+//! current      = see `files::current_file`
 //! version file = sections, "TOC!", sections: u32,
 //!                (at: u64, length: u64, name length: u16, name)*, trailer
 //! trailer      = see `trailer`
@@ -18,8 +18,7 @@ use std::{
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Fault, trailer};
-use crate::current::Current;
+use super::{CurrentFile, FileFault, trailer};
 
 /// A table that belongs to the newest version, or may belong to it.
 #[derive(Debug, Clone)]
@@ -48,16 +47,17 @@ impl TableFile {
     /// # Errors
     ///
     /// If they differ, or the file cannot be read.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), FileFault> {
         let Some(checksum) = self.checksum else {
             return Ok(());
         };
-        let found = digest(&self.path).map_err(|error| Fault::unread(&self.path, &error))?;
+        let found =
+            digest(&self.path).map_err(|error| FileFault::unreadable(&self.path, &error))?;
         if found == checksum {
             Ok(())
         } else {
             let what = "the checksum of the whole file does not match";
-            Err(Fault::new(&self.path, what))
+            Err(FileFault::new(&self.path, what))
         }
     }
 }
@@ -79,27 +79,28 @@ fn digest(path: &Path) -> io::Result<u128> {
 /// # Errors
 ///
 /// If the version cannot be read.
-pub fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
+pub fn newest(folder: &Path) -> Result<Vec<TableFile>, FileFault> {
     let current = folder.join("current");
-    let read = |path: &Path| fs::read(path).map_err(|error| Fault::unread(path, &error));
+    let read = |path: &Path| fs::read(path).map_err(|error| FileFault::unreadable(path, &error));
     let bytes = read(&current)?;
-    let malformed = || Fault::new(&current, "it is malformed");
-    let newest = Current::decode(&bytes).filter(|current| current.checksum_type == 0);
+    let malformed = || FileFault::new(&current, "it is malformed");
+    let newest = CurrentFile::decode(&bytes).filter(|current| current.checksum_type == 0);
     let newest = newest.ok_or_else(malformed)?;
-    let path = folder.join(newest.name());
+    let path = folder.join(newest.version_file_name());
     let bytes = read(&path)?;
     if !newest.matches(&bytes) {
         let what = "its checksum is not the one that the file current has";
-        return Err(Fault::new(&path, what));
+        return Err(FileFault::new(&path, what));
     }
-    let tables = section(&bytes, b"tables").and_then(|section| listed(section, folder));
-    tables.ok_or_else(|| Fault::new(&path, "it is malformed"))
+    let tables =
+        find_section(&bytes, b"tables").and_then(|section| parse_table_list(section, folder));
+    tables.ok_or_else(|| FileFault::new(&path, "it is malformed"))
 }
 
-fn section<'a>(bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+fn find_section<'a>(bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (rest, trailer) = bytes.split_last_chunk()?;
     let contents = usize::try_from(trailer::contents(trailer)?).ok()?;
-    let mut fields = Fields(rest.get(contents..)?.strip_prefix(b"TOC!")?);
+    let mut fields = VersionFields(rest.get(contents..)?.strip_prefix(b"TOC!")?);
     for _ in 0..fields.u32()? {
         let (at, length) = (fields.size()?, fields.size()?);
         let name_length = u16::from_le_bytes(fields.array()?);
@@ -111,8 +112,8 @@ fn section<'a>(bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-fn listed(section: &[u8], folder: &Path) -> Option<Vec<TableFile>> {
-    let mut fields = Fields(section);
+fn parse_table_list(section: &[u8], folder: &Path) -> Option<Vec<TableFile>> {
+    let mut fields = VersionFields(section);
     let mut tables = Vec::new();
     let [levels] = fields.array()?;
     for _ in 0..levels {
@@ -132,9 +133,9 @@ fn listed(section: &[u8], folder: &Path) -> Option<Vec<TableFile>> {
     Some(tables)
 }
 
-struct Fields<'a>(&'a [u8]);
+struct VersionFields<'a>(&'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> VersionFields<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

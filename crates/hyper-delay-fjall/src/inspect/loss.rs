@@ -1,12 +1,12 @@
 use std::fmt;
 
 use super::{
-    replay::{Gap, Stop},
-    tables::Broken,
+    journal_replay::{CommitGap, ReplayStop},
+    space_tables::UnusablePart,
 };
 use crate::{
-    Marker,
-    commits::{self, Commits},
+    CommitMarker,
+    commit_record::{self, CommitRecord},
 };
 use hyper_delay_store::Space;
 
@@ -17,7 +17,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    pub(super) fn new(broken: &[Broken]) -> Self {
+    pub(super) fn new(broken: &[UnusablePart]) -> Self {
         Self {
             findings: broken.iter().map(ToString::to_string).collect(),
         }
@@ -28,27 +28,28 @@ impl Loss {
     }
 
     /// Adds a finding if the last commit of a space is older than the recorded one.
-    pub(crate) fn compare(&mut self, space: Space, last: u64, wanted: u64) {
-        self.findings.extend(commits::behind(space, last, wanted));
+    pub(crate) fn compare(&mut self, space: Space, last: u64, recorded: u64) {
+        self.findings
+            .extend(commit_record::describe_behind(space, last, recorded));
     }
 
-    pub(super) fn gaps(&mut self, gaps: &[Gap]) {
+    pub(super) fn add_gaps(&mut self, gaps: &[CommitGap]) {
         self.findings.extend(gaps.iter().map(|gap| {
-            let Gap {
+            let CommitGap {
                 space,
                 from,
                 to,
                 journal,
             } = gap;
-            let gap = commits::gap(*space, *from, *to);
+            let gap = commit_record::describe_gap(*space, *from, *to);
             format!("{gap}, before those in {}", journal.display())
         }));
     }
 
-    /// Puts these first: they are causes of what follows.
-    pub(super) fn stops(&mut self, stops: &[Stop]) {
+    /// Adds the stops before the other findings: they are the causes.
+    pub(super) fn add_stops(&mut self, stops: &[ReplayStop]) {
         let stops = stops.iter().map(|stop| {
-            let Stop {
+            let ReplayStop {
                 journal,
                 range,
                 reason,
@@ -69,7 +70,7 @@ impl Loss {
 
     /// Adds the number of recorded commits, schedules and removals after the newest commit of the
     /// store.
-    pub(super) fn totals(&mut self, record: &Commits, newest: &Marker) {
+    pub(super) fn add_totals(&mut self, record: &CommitRecord, newest: &CommitMarker) {
         let schedules = record.schedules.saturating_sub(newest.schedules);
         let removals = record.removals.saturating_sub(newest.removals);
         let commits = record.commit.saturating_sub(newest.commit);
@@ -83,7 +84,7 @@ impl Loss {
     }
 
     /// Adds a finding about the commit record itself.
-    pub(super) fn record(&mut self, fault: &str) {
+    pub(super) fn add_record_fault(&mut self, fault: &str) {
         let record = "the commit record (the file commits beside the store)";
         self.findings.push(format!("{record} {fault}"));
     }

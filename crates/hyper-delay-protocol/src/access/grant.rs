@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Routes;
-use crate::secret::Hash;
+use crate::secret::SecretHash;
 
-/// What a request needs.
+/// A right on routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Right {
@@ -30,7 +30,7 @@ impl Right {
     }
 }
 
-/// What the holder of a token or of a certificate may do.
+/// The rights of the holder of a token or of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grant {
@@ -38,9 +38,9 @@ pub struct Grant {
     pub id: String,
     /// Its name, for logs.
     pub name: String,
-    /// What it allows.
+    /// The rights that it gives.
     pub rights: Vec<Right>,
-    /// Where it allows that.
+    /// The routes on which it gives them.
     pub routes: Routes,
     /// The most schedules per second. `None`: no limit.
     pub schedules_per_second: Option<u32>,
@@ -48,15 +48,15 @@ pub struct Grant {
     pub pending: Option<u64>,
     /// The most bytes of their payloads. `None`: no limit.
     pub pending_bytes: Option<u64>,
-    /// What its holder shows.
+    /// The proof that its holder shows.
     pub(super) proof: Proof,
 }
 
-/// What the holder of a grant shows.
+/// The proof that the holder of a grant shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Proof {
     /// A secret with this hash.
-    Token(Hash),
+    Token(SecretHash),
     /// A certificate with this name.
     Certificate(String),
     /// It was shown to another node.

@@ -1,19 +1,19 @@
 use std::sync::Arc;
 
-use super::{Denial, Grant, Tokens, permits::permits};
+use super::{Denial, Grant, Tokens, permissions::permits};
 use crate::Request;
 
-/// Who the peer of a connection is.
+/// The identity of the peer of a connection, and its grants.
 #[derive(Debug)]
 pub struct Identity {
     /// Whether tokens are configured. Otherwise everything is permitted.
     is_guarded: bool,
     /// The names in its verified certificate.
     certificate: Vec<String>,
-    /// What its last `auth` or its certificate gives.
+    /// The grant of its last `auth` or of its certificate.
     own: Option<Arc<Grant>>,
-    /// What it has used besides: tokens in single lines, and those before its last `auth`. Each
-    /// once, so that there are at most as many as tokens.
+    /// Other grants that it has used: tokens in single lines, and those before its last `auth`.
+    /// Each once, so that there are at most as many as tokens.
     others: Vec<Arc<Grant>>,
 }
 
@@ -22,7 +22,7 @@ pub struct Identity {
 pub struct Revoked;
 
 impl Identity {
-    /// Returns who a peer with a certificate with these names is.
+    /// Returns the identity of a peer with a certificate with these names.
     #[must_use]
     pub fn new(tokens: Option<&Tokens>, certificate: Vec<String>) -> Self {
         Self {
@@ -33,9 +33,9 @@ impl Identity {
         }
     }
 
-    /// Returns who a peer is whose token was checked before. `None`: it needs none.
+    /// Returns the identity of a peer whose token was checked before. `None`: it needs none.
     #[must_use]
-    pub const fn of_guest(grant: Option<Arc<Grant>>) -> Self {
+    pub const fn of_grant(grant: Option<Arc<Grant>>) -> Self {
         Self {
             is_guarded: grant.is_some(),
             certificate: Vec::new(),
@@ -59,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// Gives the peer what its `auth` has shown.
+    /// Replaces the grant of the peer by that of its `auth`.
     pub fn authenticate(&mut self, grant: Arc<Grant>) {
         if let Some(before) = self.own.replace(grant) {
             self.remember(before);
@@ -73,11 +73,11 @@ impl Identity {
         }
     }
 
-    /// Decides whether the peer may make a request. `lent` is what the token in its line gives.
+    /// Decides whether the peer may make a request. `lent` is the grant of the token in its line.
     ///
     /// # Errors
     ///
-    /// What the peer lacks.
+    /// The right that the peer lacks.
     pub fn permits(&self, request: &Request, lent: Option<&Arc<Grant>>) -> Result<(), Denial> {
         if !self.is_guarded {
             return Ok(());
@@ -112,19 +112,19 @@ impl Identity {
 mod tests {
     use super::*;
     use crate::{
-        access::{Entry, Right},
+        access::{Right, TokenEntry},
         parse,
         secret::Secret,
     };
 
-    fn entry(name: &str, rights: &[Right], routes: &[&str]) -> (Entry, Secret) {
+    fn entry(name: &str, rights: &[Right], routes: &[&str]) -> (TokenEntry, Secret) {
         let routes = routes.iter().map(|route| (*route).to_owned()).collect();
-        Entry::new(name.to_owned(), rights.to_vec(), routes).unwrap()
+        TokenEntry::new(name.to_owned(), rights.to_vec(), routes).unwrap()
     }
 
-    fn of_certificate(certificate: &str) -> Entry {
+    fn of_certificate(certificate: &str) -> TokenEntry {
         let all = vec!["*".to_owned()];
-        Entry::of_certificate(
+        TokenEntry::of_certificate(
             certificate.to_owned(),
             "n".to_owned(),
             vec![Right::Admin],

@@ -4,20 +4,20 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
     Grant, TokenFileError,
-    entry::Entry,
-    file::{self, TokenFile},
     grant::Proof,
+    token_entry::TokenEntry,
+    token_file::{self, TokenFile},
 };
 use crate::secret::Secret;
 
 /// The tokens of a server, and the certificates that have rights. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Tokens(Arc<ById>);
+pub struct Tokens(Arc<TokenTable>);
 
 #[derive(Debug, Default)]
-struct ById {
+struct TokenTable {
     grants: HashMap<String, Arc<Grant>>,
-    /// The ids of grants by the name of a certificate, as [`comparable`] returns it.
+    /// The ids of grants by the name of a certificate, as [`normalized_name`] returns it.
     certificates: HashMap<String, String>,
 }
 
@@ -25,7 +25,7 @@ struct ById {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenStamp(u128);
 
-type Loaded = (Result<Option<Tokens>, TokenFileError>, Option<TokenStamp>);
+type LoadedTokens = (Result<Option<Tokens>, TokenFileError>, Option<TokenStamp>);
 
 impl Tokens {
     /// Reads the file of tokens.
@@ -48,11 +48,11 @@ impl Tokens {
 
     /// Reads the file, if there is one. Also returns what identifies its contents, valid or not.
     #[doc(hidden)]
-    pub fn load(file: Option<&Path>) -> Loaded {
+    pub fn load(file: Option<&Path>) -> LoadedTokens {
         let Some(file) = file else {
             return (Ok(None), None);
         };
-        match file::contents(file) {
+        match token_file::contents(file) {
             Ok(json) => {
                 let stamp = TokenStamp(xxh3_128(json.as_bytes()));
                 (Self::from_json(file, &json).map(Some), Some(stamp))
@@ -64,11 +64,11 @@ impl Tokens {
         }
     }
 
-    pub(super) fn of(entries: &[Entry]) -> Self {
-        let mut tokens = ById::default();
-        for grant in entries.iter().map(Entry::grant) {
+    pub(super) fn of(entries: &[TokenEntry]) -> Self {
+        let mut tokens = TokenTable::default();
+        for grant in entries.iter().map(TokenEntry::grant) {
             if let Proof::Certificate(name) = &grant.proof {
-                let name = comparable(name).into_owned();
+                let name = normalized_name(name).into_owned();
                 tokens.certificates.insert(name, grant.id.clone());
             }
             tokens.grants.insert(grant.id.clone(), Arc::new(grant));
@@ -76,7 +76,7 @@ impl Tokens {
         Self(Arc::new(tokens))
     }
 
-    /// Returns what the holder of a secret may do. `None` if it is not the secret of a token.
+    /// Returns the grant of the holder of a secret. `None` if it is not the secret of a token.
     #[must_use]
     pub fn grant(&self, secret: &Secret) -> Option<Arc<Grant>> {
         let grant = self.0.grants.get(secret.id())?;
@@ -87,11 +87,11 @@ impl Tokens {
         }
     }
 
-    /// Returns what the holder of a certificate with these names may do: what the first name gives
+    /// Returns the grant of the holder of a certificate with these names: that of the first name
     /// that is in the file. `None` if there is none. The case of letters counts in URIs only.
     #[must_use]
     pub fn grant_of_certificate(&self, names: &[String]) -> Option<Arc<Grant>> {
-        let mut names = names.iter().map(String::as_str).map(comparable);
+        let mut names = names.iter().map(String::as_str).map(normalized_name);
         let id = names.find_map(|name| self.0.certificates.get(&*name));
         self.0.grants.get(id?).cloned()
     }
@@ -118,7 +118,7 @@ impl Tokens {
 
 /// Returns the name of a certificate as it is compared. A URI, which has a colon, is not changed;
 /// DNS names and common names are converted to lower case.
-pub(super) fn comparable(name: &str) -> Cow<'_, str> {
+pub(super) fn normalized_name(name: &str) -> Cow<'_, str> {
     match name.contains(':') {
         true => name.into(),
         false => name.to_ascii_lowercase().into(),

@@ -6,7 +6,7 @@
 use lz4_flex::block::{DecompressError, decompress_into, decompress_into_with_dict};
 use xxhash_rust::xxh32::xxh32;
 
-use super::Fault;
+use super::FrameError;
 
 const MAGIC: u32 = 0x184D_2204;
 
@@ -20,10 +20,10 @@ const MOST: usize = 256;
 const STORED: u32 = 1 << 31;
 
 /// Decompresses a frame to at most `limit` bytes.
-pub(super) fn inflate(payload: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
-    let mut input = Input(payload);
-    let header = Header::read(&mut input)?;
-    let mut output = Output::new(limit);
+pub(super) fn inflate(payload: &[u8], limit: usize) -> Result<Vec<u8>, FrameError> {
+    let mut input = FrameInput(payload);
+    let header = FrameHeader::read(&mut input)?;
+    let mut output = FrameOutput::new(limit);
     loop {
         let length = input.number()?;
         if length == 0 {
@@ -32,7 +32,9 @@ pub(super) fn inflate(payload: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
         let is_stored = length & STORED != 0;
         let length = (length & !STORED) as usize;
         if length > header.max_block {
-            return Err(Fault::invalid("a block is longer than the header allows"));
+            return Err(FrameError::invalid(
+                "a block is longer than the header allows",
+            ));
         }
         let block = input.take(length)?;
         if header.has_block_checksums {
@@ -51,43 +53,43 @@ pub(super) fn inflate(payload: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
         .length
         .is_some_and(|length| length != content.len() as u64)
     {
-        return Err(Fault::invalid("its length is not that in the header"));
+        return Err(FrameError::invalid("its length is not that in the header"));
     }
     match input.0 {
         [] => Ok(content),
-        _ => Err(Fault::invalid("bytes follow the frame")),
+        _ => Err(FrameError::invalid("bytes follow the frame")),
     }
 }
 
-fn check(bytes: &[u8], checksum: u32) -> Result<(), Fault> {
+fn check(bytes: &[u8], checksum: u32) -> Result<(), FrameError> {
     match xxh32(bytes, 0) == checksum {
         true => Ok(()),
-        false => Err(Fault::invalid("a checksum is wrong")),
+        false => Err(FrameError::invalid("a checksum is wrong")),
     }
 }
 
-/// What was not read yet.
-struct Input<'a>(&'a [u8]);
+/// The unread rest of a frame.
+struct FrameInput<'a>(&'a [u8]);
 
-impl<'a> Input<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
+impl<'a> FrameInput<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], FrameError> {
         let split = self.0.split_at_checked(length);
-        let (taken, left) = split.ok_or_else(|| Fault::invalid("it is cut short"))?;
+        let (taken, left) = split.ok_or_else(|| FrameError::invalid("it is cut short"))?;
         self.0 = left;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         let taken = self.take(N)?;
         Ok(taken.try_into().expect("as many bytes were taken"))
     }
 
-    fn number(&mut self) -> Result<u32, Fault> {
+    fn number(&mut self) -> Result<u32, FrameError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 }
 
-struct Header {
+struct FrameHeader {
     /// Whether blocks refer to those before them.
     is_linked: bool,
     has_block_checksums: bool,
@@ -96,23 +98,23 @@ struct Header {
     max_block: usize,
 }
 
-impl Header {
-    fn read(input: &mut Input<'_>) -> Result<Self, Fault> {
+impl FrameHeader {
+    fn read(input: &mut FrameInput<'_>) -> Result<Self, FrameError> {
         if input.number()? != MAGIC {
-            return Err(Fault::invalid("it does not begin as one"));
+            return Err(FrameError::invalid("it does not begin as one"));
         }
         let descriptor = input.0;
         let [flags, block] = input.array()?;
         let has = |bit: u8| flags & 1 << bit != 0;
         if flags >> 6 != 1 || has(1) || block & 0b1000_1111 != 0 {
-            return Err(Fault::invalid("it has another version"));
+            return Err(FrameError::invalid("it has another version"));
         }
         if has(0) {
-            return Err(Fault::invalid("it needs a dictionary"));
+            return Err(FrameError::invalid("it needs a dictionary"));
         }
         let max_block = match block >> 4 {
             size @ 4..=7 => 1 << (2 * size + 8),
-            _ => return Err(Fault::invalid("its block size does not exist")),
+            _ => return Err(FrameError::invalid("its block size does not exist")),
         };
         let length = match has(3) {
             true => Some(u64::from_le_bytes(input.array()?)),
@@ -121,7 +123,7 @@ impl Header {
         let descriptor = &descriptor[..descriptor.len() - input.0.len()];
         let [checksum] = input.array()?;
         if xxh32(descriptor, 0).to_le_bytes()[1] != checksum {
-            return Err(Fault::invalid("the checksum of its header is wrong"));
+            return Err(FrameError::invalid("the checksum of its header is wrong"));
         }
         Ok(Self {
             is_linked: !has(5),
@@ -133,15 +135,15 @@ impl Header {
     }
 }
 
-/// What was decompressed.
-struct Output {
+/// The decompressed bytes.
+struct FrameOutput {
     /// Only grows, so that no byte is cleared twice.
     bytes: Vec<u8>,
     length: usize,
     limit: usize,
 }
 
-impl Output {
+impl FrameOutput {
     const fn new(limit: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -150,10 +152,10 @@ impl Output {
         }
     }
 
-    fn copy(&mut self, block: &[u8]) -> Result<(), Fault> {
+    fn copy(&mut self, block: &[u8]) -> Result<(), FrameError> {
         let length = self.length + block.len();
         if length > self.limit {
-            return Err(Fault::TooLong);
+            return Err(FrameError::TooLong);
         }
         self.grow(length);
         self.bytes[self.length..length].copy_from_slice(block);
@@ -161,7 +163,7 @@ impl Output {
         Ok(())
     }
 
-    fn decompress(&mut self, block: &[u8], header: &Header) -> Result<(), Fault> {
+    fn decompress(&mut self, block: &[u8], header: &FrameHeader) -> Result<(), FrameError> {
         let left = self.limit - self.length;
         let room = header.max_block.min(block.len() * MOST);
         self.grow(self.length + room.min(left));
@@ -175,8 +177,8 @@ impl Output {
             false => decompress_into(block, rest),
         };
         self.length += written.map_err(|error| match error {
-            DecompressError::OutputTooSmall { .. } if left < room => Fault::TooLong,
-            _ => Fault::invalid("a block is not valid"),
+            DecompressError::OutputTooSmall { .. } if left < room => FrameError::TooLong,
+            _ => FrameError::invalid("a block is not valid"),
         })?;
         Ok(())
     }

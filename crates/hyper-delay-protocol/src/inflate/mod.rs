@@ -13,7 +13,7 @@ pub use delivery::encode;
 
 use crate::Compression;
 
-/// Why a payload was not decompressed.
+/// The reason why a payload was not decompressed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InflateError {
     /// It is not what its compression says.
@@ -38,14 +38,14 @@ pub enum InflateError {
     },
 }
 
-/// Why a frame was not decompressed.
+/// The reason why a frame was not decompressed.
 #[derive(Debug, PartialEq, Eq)]
-enum Fault {
+enum FrameError {
     Invalid(&'static str),
     TooLong,
 }
 
-impl Fault {
+impl FrameError {
     const fn invalid(why: &'static str) -> Self {
         Self::Invalid(why)
     }
@@ -64,15 +64,16 @@ pub fn inflate(
     // A defect of a decoder must not end the connection, and every one that the task is given to
     // later.
     let inflated = panic::catch_unwind(|| match compression {
-        Compression::None if payload.len() > limit => Err(Fault::TooLong),
+        Compression::None if payload.len() > limit => Err(FrameError::TooLong),
         Compression::None => Ok(payload.to_vec()),
         Compression::Lz4 => lz4::inflate(payload, limit),
         Compression::Zstd => zstd::inflate(payload, limit),
     });
-    let inflated = inflated.unwrap_or_else(|_| Err(Fault::invalid("the decoder has panicked")));
+    let inflated =
+        inflated.unwrap_or_else(|_| Err(FrameError::invalid("the decoder has panicked")));
     inflated.map_err(|fault| match fault {
-        Fault::Invalid(why) => InflateError::Invalid { compression, why },
-        Fault::TooLong => InflateError::TooLong { compression, limit },
+        FrameError::Invalid(why) => InflateError::Invalid { compression, why },
+        FrameError::TooLong => InflateError::TooLong { compression, limit },
     })
 }
 

@@ -1,7 +1,7 @@
 use super::*;
-use crate::{Code, Compression, Content, Counts, Headers, RouteStats, Spans, State, Terms};
+use crate::{Code, Compression, Content, Counts, Headers, RouteStats, Spans, TaskState, Terms};
 
-mod operate;
+mod operator_requests;
 
 fn line(reply: &Reply, tag: Option<&str>) -> String {
     let mut out = Vec::new();
@@ -180,15 +180,15 @@ fn dead_letters_are_a_list() {
     );
 }
 
-fn seen(state: State, content: Option<Content>) -> Seen {
-    Seen {
+fn seen(state: TaskState, content: Option<Content>) -> TaskView {
+    TaskView {
         route: "r".into(),
         id: "x".into(),
         state,
         fire_at: 1,
         at: 2,
         attempt: 3,
-        reason: (state == State::Dead).then(|| "m".into()),
+        reason: (state == TaskState::Dead).then(|| "m".into()),
         terms: None,
         content,
     }
@@ -207,12 +207,15 @@ fn a_task_has_its_state_and_its_content() {
         id: "x".into(),
         task,
     };
-    let found = task(Some(Box::new(seen(State::InFlight, Some(content.clone())))));
+    let found = task(Some(Box::new(seen(
+        TaskState::InFlight,
+        Some(content.clone()),
+    ))));
     assert_eq!(
         line(&found, None),
         r#"{"kind":"task","id":"x","route_key":"r","state":"in_flight","fire_at":1,"due":2,"attempt":3,"compression":"lz4","payload_base64":"aGVsbG8=","found":true}"#
     );
-    let with_terms = Seen {
+    let with_terms = TaskView {
         terms: Some(Box::new(Terms {
             expires_at: Some(9),
             ack_timeout_ms: Some(8),
@@ -221,7 +224,7 @@ fn a_task_has_its_state_and_its_content() {
             max_retry_delay_ms: Some(6),
         })),
         ..seen(
-            State::Waiting,
+            TaskState::Waiting,
             Some(Content {
                 headers: Headers::of_text(r#"{"a":"b"}"#),
                 ..content.clone()
@@ -241,7 +244,10 @@ fn a_task_has_its_state_and_its_content() {
         ..content.clone()
     };
     let list = Reply::List {
-        tasks: vec![seen(State::Dead, None), seen(State::Parked, Some(too_long))],
+        tasks: vec![
+            seen(TaskState::Dead, None),
+            seen(TaskState::Parked, Some(too_long)),
+        ],
         next: Some("c".into()),
     };
     let text = r#"{"kind":"list","tasks":[{"id":"x","route_key":"r","state":"dead","fire_at":1,"died_at":2,"attempt":3,"reason":"m"},{"id":"x","route_key":"r","state":"parked","fire_at":1,"due":2,"attempt":3,"compression":"lz4","payload_bytes":5}],"more":true,"next":"c"}"#;
@@ -255,7 +261,7 @@ fn a_task_has_its_state_and_its_content() {
         r#"{"kind":"list","tasks":[],"more":false}"#
     );
     // The length is that of the object.
-    let task = seen(State::Dead, Some(content));
+    let task = seen(TaskState::Dead, Some(content));
     let list = |tasks| Reply::List { tasks, next: None };
     let empty = line(&list(vec![]), None).len();
     assert_eq!(
@@ -270,7 +276,7 @@ fn the_future_has_counts_by_span() {
         from,
         tasks: vec![from, 0],
     };
-    let future = Future {
+    let future = DueCounts {
         minutes: spans(1),
         hours: spans(2),
         days: spans(3),

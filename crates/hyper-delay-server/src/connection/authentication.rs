@@ -1,4 +1,4 @@
-//! What the peer of a connection may do, from its first line to its end.
+//! Authentication and authorization of the peer of a connection.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::{Shared, Slot, reader::ended};
+use super::{ConnectionContext, Slot, reader::shutdown_started};
 use crate::log_limit::Warning;
 use hyper_delay_protocol::{
     Code, Credential, Line, Refusal, Request, TooLong,
@@ -18,7 +18,7 @@ use hyper_delay_protocol::{
 const LONGEST: usize = 4 << 10;
 
 /// The time until a connection must have authenticated. `hello` and `ping` do not extend it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 const REVOKED: &str = "the rights of this connection have changed, or its token was \
     revoked: connect again with a valid token";
@@ -29,9 +29,9 @@ const TOO_LATE: &str = "this connection has not authenticated within 10 seconds:
 const WRONG: &str =
     "the token is wrong or was revoked: get one that `hyper-delay token list` shows";
 
-/// Who the peer is, and how long it may stay unknown.
+/// The identity of the peer, and the time until which it must authenticate.
 pub(super) struct Authentication<'a, S> {
-    shared: &'a Shared<S>,
+    shared: &'a ConnectionContext<S>,
     slot: &'a Slot,
     tokens: watch::Receiver<Option<Tokens>>,
     /// Whether the tokens can still change.
@@ -42,17 +42,17 @@ pub(super) struct Authentication<'a, S> {
     deadline: Instant,
 }
 
-/// Why a connection must end.
+/// The reason why a connection must end.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Over {
+pub(super) enum CloseReason {
     /// A grant that it has used no longer holds.
     Revoked,
     /// It did not authenticate in time.
     TooLate,
 }
 
-impl Over {
-    /// What the peer is told.
+impl CloseReason {
+    /// The message for the peer.
     pub(super) const fn message(self) -> &'static str {
         match self {
             Self::Revoked => REVOKED,
@@ -69,9 +69,9 @@ impl Over {
     }
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug)]
-pub(super) enum Denied {
+pub(super) enum AccessDenied {
     /// The peer lacks a right.
     Denial(Denial),
     /// The token of the line is wrong. Its answer waits for this time.
@@ -79,8 +79,12 @@ pub(super) enum Denied {
 }
 
 impl<'a, S> Authentication<'a, S> {
-    /// Starts with what a certificate with these names gives.
-    pub(super) fn new(shared: &'a Shared<S>, slot: &'a Slot, certificate: Vec<String>) -> Self {
+    /// Starts with the grant of a certificate with these names.
+    pub(super) fn new(
+        shared: &'a ConnectionContext<S>,
+        slot: &'a Slot,
+        certificate: Vec<String>,
+    ) -> Self {
         let mut tokens = shared.tokens.clone();
         let identity = Identity::new(tokens.borrow_and_update().as_ref(), certificate);
         let authentication = Self {
@@ -90,15 +94,15 @@ impl<'a, S> Authentication<'a, S> {
             is_watching: true,
             identity,
             is_revoked: false,
-            deadline: Instant::now() + PATIENCE,
+            deadline: Instant::now() + AUTHENTICATION_TIMEOUT,
         };
-        authentication.release();
+        authentication.release_slot();
         authentication
     }
 
-    /// That of a peer without a connection, whose token was checked before. `None`: it needs none.
-    pub(super) fn of_guest(
-        shared: &'a Shared<S>,
+    /// Returns that of a one-shot request, whose token was checked before. `None`: it needs none.
+    pub(super) fn of_one_shot(
+        shared: &'a ConnectionContext<S>,
         slot: &'a Slot,
         grant: Option<Arc<Grant>>,
     ) -> Self {
@@ -107,9 +111,9 @@ impl<'a, S> Authentication<'a, S> {
             slot,
             tokens: shared.tokens.clone(),
             is_watching: false,
-            identity: Identity::of_guest(grant),
+            identity: Identity::of_grant(grant),
             is_revoked: false,
-            deadline: Instant::now() + PATIENCE,
+            deadline: Instant::now() + AUTHENTICATION_TIMEOUT,
         }
     }
 
@@ -124,13 +128,13 @@ impl<'a, S> Authentication<'a, S> {
     }
 
     /// Returns an error if the connection must end.
-    pub(super) fn goes_on(&self) -> Result<(), Over> {
+    pub(super) fn check_open(&self) -> Result<(), CloseReason> {
         if self.is_revoked {
-            return Err(Over::Revoked);
+            return Err(CloseReason::Revoked);
         }
         match self.is_known() || Instant::now() < self.deadline {
             true => Ok(()),
-            false => Err(Over::TooLate),
+            false => Err(CloseReason::TooLate),
         }
     }
 
@@ -161,13 +165,13 @@ impl<'a, S> Authentication<'a, S> {
     /// # Errors
     ///
     /// If the connection must end.
-    pub(super) async fn changed(&mut self) -> Result<(), Over> {
+    pub(super) async fn changed(&mut self) -> Result<(), CloseReason> {
         let (is_known, deadline) = (self.is_known(), self.deadline);
         // A block of its own, so that no timer is made where none is needed.
         let expired = async { sleep_until(deadline).await };
         let changed = tokio::select! {
             changed = self.tokens.changed(), if self.is_watching => changed,
-            () = expired, if !is_known => return Err(Over::TooLate),
+            () = expired, if !is_known => return Err(CloseReason::TooLate),
             else => pending().await,
         };
         if changed.is_err() {
@@ -179,8 +183,8 @@ impl<'a, S> Authentication<'a, S> {
             .identity
             .update(self.tokens.borrow_and_update().as_ref());
         self.is_revoked |= updated.is_err();
-        self.release();
-        updated.map_err(|Revoked| Over::Revoked)
+        self.release_slot();
+        updated.map_err(|Revoked| CloseReason::Revoked)
     }
 
     /// Checks the token of an `auth`, and gives the peer its rights. Returns its name.
@@ -199,50 +203,50 @@ impl<'a, S> Authentication<'a, S> {
             Ok(grant) => {
                 let name = grant.name.as_str().into();
                 self.identity.authenticate(grant);
-                self.release();
+                self.release_slot();
                 Ok(Some(name))
             }
             Err(wait) => {
-                self.pause(wait).await;
+                self.delay(wait).await;
                 Err(WRONG)
             }
         }
     }
 
-    /// Decides whether a request is permitted. Returns what the peer may do, if the request is one
+    /// Decides whether a request is permitted. Returns the grant of the peer, if the request is one
     /// that is decided later.
-    pub(super) fn admit(&mut self, line: &Line) -> Result<Option<Arc<Grant>>, Denied> {
+    pub(super) fn authorize(&mut self, line: &Line) -> Result<Option<Arc<Grant>>, AccessDenied> {
         let Some(own) = self.identity.guard() else {
             return Ok(None);
         };
-        let lent = match &line.token {
+        let line_grant = match &line.token {
             None => None,
             Some(token) => match &*self.tokens.borrow() {
                 None => None,
                 Some(tokens) => Some(
                     self.check(tokens, Some(&**token))
-                        .map_err(Denied::WrongToken)?,
+                        .map_err(AccessDenied::WrongToken)?,
                 ),
             },
         };
         self.identity
-            .permits(&line.request, lent.as_ref())
-            .map_err(Denied::Denial)?;
+            .permits(&line.request, line_grant.as_ref())
+            .map_err(AccessDenied::Denial)?;
         let is_schedule = matches!(line.request, Request::Schedule(_));
-        let grant = is_schedule.then(|| lent.clone().or_else(|| own.clone()));
-        if let Some(lent) = lent {
-            self.identity.remember(lent);
-            self.release();
+        let grant = is_schedule.then(|| line_grant.clone().or_else(|| own.clone()));
+        if let Some(line_grant) = line_grant {
+            self.identity.remember(line_grant);
+            self.release_slot();
         }
         Ok(grant.flatten())
     }
 
     /// Returns the cause and the cure, once they may be sent.
-    pub(super) async fn wait(&self, denied: Denied) -> String {
+    pub(super) async fn denial_message(&self, denied: AccessDenied) -> String {
         match denied {
-            Denied::Denial(denial) => denial.to_string(),
-            Denied::WrongToken(wait) => {
-                self.pause(wait).await;
+            AccessDenied::Denial(denial) => denial.to_string(),
+            AccessDenied::WrongToken(wait) => {
+                self.delay(wait).await;
                 WRONG.to_owned()
             }
         }
@@ -254,8 +258,8 @@ impl<'a, S> Authentication<'a, S> {
         Some(grant.name.as_str().into())
     }
 
-    /// Returns what limits the routes that the peer administers. `None`: nothing.
-    pub(super) fn administers(&self) -> Option<Arc<Grant>> {
+    /// Returns the grant that limits the routes that the peer administers. `None`: no limit.
+    pub(super) fn admin_scope(&self) -> Option<Arc<Grant>> {
         let grant = self.identity.guard()?.clone();
         grant.filter(|grant| !grant.allows_everywhere(Right::Admin))
     }
@@ -275,18 +279,18 @@ impl<'a, S> Authentication<'a, S> {
     }
 
     /// Waits, at most until the server shuts down.
-    async fn pause(&self, wait: Duration) {
+    async fn delay(&self, wait: Duration) {
         let mut ending = self.shared.ending.clone();
         tokio::select! {
             () = sleep(wait) => {}
-            () = ended(&mut ending) => {}
+            () = shutdown_started(&mut ending) => {}
         }
     }
 
-    /// Leaves the places of connections that have not authenticated, once that is over.
-    fn release(&self) {
+    /// Releases the place among unauthenticated connections, once the peer has authenticated.
+    fn release_slot(&self) {
         if self.is_known() {
-            self.slot.is_known();
+            self.slot.release_unauthenticated();
         }
     }
 }

@@ -12,9 +12,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Shared, asker::read};
+use super::{ConnectionContext, responder::read_blocking};
 use crate::log_limit::{LogLimit, Warning};
-use hyper_delay_archive::backup::Stream;
+use hyper_delay_archive::backup::BackupStream;
 use hyper_delay_protocol::{Code, Refusal, Reply};
 use hyper_delay_store::{ReadStore, StoreError};
 
@@ -22,13 +22,13 @@ use hyper_delay_store::{ReadStore, StoreError};
 const TARGET: &str = "hyper_delay::connection::backup";
 
 /// The most backups that a server makes at a time.
-pub(crate) const MOST: usize = 2;
+pub(crate) const MAX_BACKUPS: usize = 2;
 
 /// A backup is dropped if no piece is asked for in this time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The most bytes of a piece.
-const PIECE: usize = 192 << 10;
+const MAX_PIECE_BYTES: usize = 192 << 10;
 
 const FORBIDDEN: &str = "without tokens a backup is made for connections from this machine only: run \
     the command on the server's machine, with its loopback address, or set tokens";
@@ -36,42 +36,42 @@ const FORBIDDEN: &str = "without tokens a backup is made for connections from th
 const BUSY: &str =
     "as many backups are being made as may be at a time: ask again when one of them has ended";
 
-/// The backup of a connection, if one is under way.
+/// The backup of a connection, if it makes one.
 #[derive(Debug)]
-pub(super) struct Backup {
-    keeper: Option<Keeper>,
+pub(super) struct BackupSession {
+    snapshot: Option<SnapshotTask>,
     /// The backup is dropped if no piece is asked for in this time.
-    patience: Duration,
+    idle_timeout: Duration,
 }
 
-impl Default for Backup {
+impl Default for BackupSession {
     fn default() -> Self {
         Self {
-            keeper: None,
-            patience: PATIENCE,
+            snapshot: None,
+            idle_timeout: IDLE_TIMEOUT,
         }
     }
 }
 
 /// Receives a piece of the backup.
-type Ask = oneshot::Sender<Result<Vec<u8>, StoreError>>;
+type PieceSender = oneshot::Sender<Result<Vec<u8>, StoreError>>;
 
-/// What the task of a backup waits for, and how long.
-struct Asks {
-    received: mpsc::Receiver<Ask>,
-    patience: Duration,
+/// The requests that the task of a backup waits for, and its idle timeout.
+struct PieceRequests {
+    received: mpsc::Receiver<PieceSender>,
+    idle_timeout: Duration,
 }
 
 /// The task that keeps a backup.
 #[derive(Debug)]
-struct Keeper {
-    asks: mpsc::Sender<Ask>,
+struct SnapshotTask {
+    requests: mpsc::Sender<PieceSender>,
     /// The position of the next piece.
     offset: u64,
     task: JoinHandle<()>,
 }
 
-impl Backup {
+impl BackupSession {
     /// Returns the piece from `offset` on. Position 0 begins a new backup.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Backup {
     /// If the store cannot be read. The backup has ended then.
     pub(super) async fn piece<S: ReadStore>(
         &mut self,
-        shared: &Arc<Shared<S>>,
+        shared: &Arc<ConnectionContext<S>>,
         is_permitted: bool,
         offset: u64,
     ) -> Result<Reply, StoreError> {
@@ -87,30 +87,30 @@ impl Backup {
             return Ok(refused(Code::Forbidden, FORBIDDEN));
         }
         if offset == 0 {
-            if let Some(Keeper { asks, task, .. }) = self.keeper.take() {
+            if let Some(SnapshotTask { requests, task, .. }) = self.snapshot.take() {
                 // Its task gives its permit back before it ends.
-                drop(asks);
+                drop(requests);
                 let _ = task.await;
             }
             let Ok(permit) = shared.backups.clone().try_acquire_owned() else {
                 return Ok(refused(Code::Busy, BUSY));
             };
-            self.keeper = Some(begin(shared, permit, self.patience).await?);
+            self.snapshot = Some(take_snapshot(shared, permit, self.idle_timeout).await?);
         }
-        let Some(keeper) = self.keeper.as_mut().filter(|it| it.offset == offset) else {
-            return Ok(out_of_order(offset, self.keeper.as_ref()));
+        let Some(snapshot) = self.snapshot.as_mut().filter(|it| it.offset == offset) else {
+            return Ok(out_of_order(offset, self.snapshot.as_ref()));
         };
-        let (tell, told) = oneshot::channel();
-        let asked = keeper.asks.send(tell).await;
-        let Some(piece) = asked.ok().and(told.await.ok()) else {
-            self.keeper = None;
+        let (sender, piece) = oneshot::channel();
+        let sent = snapshot.requests.send(sender).await;
+        let Some(piece) = sent.ok().and(piece.await.ok()) else {
+            self.snapshot = None;
             return Ok(out_of_order(offset, None));
         };
-        let data = piece.inspect_err(|_| self.keeper = None)?;
+        let data = piece.inspect_err(|_| self.snapshot = None)?;
         let more = !data.is_empty();
-        match &mut self.keeper {
-            Some(keeper) if more => keeper.offset += data.len() as u64,
-            _ => self.keeper = None,
+        match &mut self.snapshot {
+            Some(snapshot) if more => snapshot.offset += data.len() as u64,
+            _ => self.snapshot = None,
         }
         Ok(Reply::Backup {
             offset,
@@ -121,44 +121,53 @@ impl Backup {
 }
 
 /// Takes a snapshot and starts the task that keeps it.
-async fn begin<S: ReadStore>(
-    shared: &Arc<Shared<S>>,
+async fn take_snapshot<S: ReadStore>(
+    shared: &Arc<ConnectionContext<S>>,
     permit: OwnedSemaphorePermit,
-    patience: Duration,
-) -> Result<Keeper, StoreError> {
+    idle_timeout: Duration,
+) -> Result<SnapshotTask, StoreError> {
     let store = shared.store.clone();
     let now = shared.clock.now().wall_millis();
-    let stream = read(move || Ok(Stream::begin(store.snapshot()?, now))).await?;
+    let stream = read_blocking(move || Ok(BackupStream::begin(store.snapshot()?, now))).await?;
     tracing::info!(target: TARGET, "a backup was begun");
-    let (asks, received) = mpsc::channel(1);
-    let most = piece_of(shared.config.max_line_bytes);
+    let (requests, received) = mpsc::channel(1);
+    let most = piece_bytes(shared.config.max_line_bytes);
     let logs = shared.logs.clone();
-    let kept = keep(stream, most, Asks { received, patience }, permit, logs);
-    Ok(Keeper {
-        asks,
+    let serving = serve_pieces(
+        stream,
+        most,
+        PieceRequests {
+            received,
+            idle_timeout,
+        },
+        permit,
+        logs,
+    );
+    Ok(SnapshotTask {
+        requests,
         offset: 0,
-        task: tokio::spawn(kept),
+        task: tokio::spawn(serving),
     })
 }
 
 /// The bytes of a piece that fit into a line.
-fn piece_of(line: usize) -> usize {
+fn piece_bytes(line: usize) -> usize {
     /// The bytes around the base64.
     const LINE: usize = 256;
-    (line.saturating_sub(LINE) / 4 * 3).clamp(3, PIECE)
+    (line.saturating_sub(LINE) / 4 * 3).clamp(3, MAX_PIECE_BYTES)
 }
 
-async fn keep(
-    mut stream: Stream,
+async fn serve_pieces(
+    mut stream: BackupStream,
     most: usize,
-    mut asks: Asks,
+    mut requests: PieceRequests,
     permit: OwnedSemaphorePermit,
     logs: Arc<LogLimit>,
 ) {
     let mut is_whole = false;
     loop {
-        let ask = match timeout(asks.patience, asks.received.recv()).await {
-            Ok(Some(ask)) => ask,
+        let reply = match timeout(requests.idle_timeout, requests.received.recv()).await {
+            Ok(Some(reply)) => reply,
             Ok(None) if is_whole => {
                 tracing::info!(
                     target: TARGET,
@@ -180,7 +189,7 @@ async fn keep(
                 return;
             }
         };
-        let piece = read(move || {
+        let piece = read_blocking(move || {
             let piece = stream.next(most)?;
             Ok((stream, piece))
         });
@@ -188,11 +197,11 @@ async fn keep(
             Ok((rest, piece)) => {
                 stream = rest;
                 is_whole = piece.is_empty();
-                let _ = ask.send(Ok(piece));
+                let _ = reply.send(Ok(piece));
             }
             Err(error) => {
                 drop(permit);
-                let _ = ask.send(Err(error));
+                let _ = reply.send(Err(error));
                 return;
             }
         }
@@ -203,9 +212,9 @@ fn refused(code: Code, message: impl Into<String>) -> Reply {
     Reply::Error(Refusal::new(code, message))
 }
 
-fn out_of_order(offset: u64, keeper: Option<&Keeper>) -> Reply {
-    let state = match keeper {
-        Some(keeper) => format!("the next piece of the backup begins at {}", keeper.offset),
+fn out_of_order(offset: u64, snapshot: Option<&SnapshotTask>) -> Reply {
+    let state = match snapshot {
+        Some(snapshot) => format!("the next piece of the backup begins at {}", snapshot.offset),
         None => "this connection has no backup under way (any more)".to_owned(),
     };
     refused(

@@ -1,22 +1,22 @@
 //! One connection: a task that reads its lines, and one that writes to it.
 
-mod asker;
 mod authentication;
 mod backup;
-mod cursor;
-mod dead;
-mod guest;
-mod halves;
-mod handshake;
-mod idle;
-mod look;
-mod operations;
+mod dead_letters;
+mod dispatch;
+mod idle_timeout;
+mod list_cursor;
+mod one_shot;
+mod operator_queries;
 mod reader;
-mod requests;
+mod responder;
 mod slots;
-mod socket;
+mod socket_options;
 mod stats;
-mod unfinished;
+mod stream_halves;
+mod task_queries;
+mod tls_handshake;
+mod unfinished_lines;
 mod writer;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -30,45 +30,45 @@ use tokio::{
     time::timeout,
 };
 
-pub(crate) use backup::MOST as MOST_BACKUPS;
-pub use guest::{Answer, Asked, Guests, NoReply};
-pub(crate) use handshake::{Handshake, LONGEST as LONGEST_HANDSHAKE, refuse};
+pub(crate) use backup::MAX_BACKUPS;
+pub use one_shot::{NoReply, OneShotClient, OneShotRequest, PendingReply};
 pub(crate) use slots::{Slot, Slots};
-pub(crate) use socket::configure;
-pub use socket::watch_over;
-pub use unfinished::Unfinished;
+pub use socket_options::detect_dead_peer;
+pub(crate) use socket_options::set_socket_options;
+pub(crate) use tls_handshake::{HANDSHAKE_TIMEOUT, Handshake, refuse};
+pub use unfinished_lines::UnfinishedLines;
 
 use crate::{
-    driver::{Event, Events},
+    driver::{EventSender, ServerEvent},
     freshness::Freshness,
     log_limit::LogLimit,
-    outbox::Outbox,
+    outbox::ConnectionOutbox,
     tls,
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
     metrics::Metrics,
-    scheduler::{ConsumerId, Input},
+    scheduler::{ConsumerId, SchedulerInput},
 };
-use hyper_delay_protocol::access::{Failures, Tokens};
+use hyper_delay_protocol::access::{TokenFailures, Tokens};
 use hyper_delay_store::ReadStore;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::connection";
 
-/// What all connections share.
-pub struct Shared<S> {
-    /// What is read of the stored tasks.
+/// The context that all connections share.
+pub struct ConnectionContext<S> {
+    /// The stored tasks.
     pub store: Arc<S>,
     /// The configuration at the time when the connection was accepted.
     pub config: Arc<Config>,
-    /// What TLS needs for new connections; `None`: they are plain.
+    /// The TLS of new connections; `None`: they are plain.
     pub tls: Option<Arc<ServerConfig>>,
     /// The tokens in force; `None`: every client may do everything.
     pub tokens: watch::Receiver<Option<Tokens>>,
-    /// The way to the thread that serves connections.
-    pub events: Events,
+    /// The channel to the thread that serves connections.
+    pub events: EventSender,
     /// Waits until the store may be read.
     pub freshness: Freshness,
     /// The clock of all threads.
@@ -76,24 +76,24 @@ pub struct Shared<S> {
     /// True once the server shuts down.
     pub ending: watch::Receiver<bool>,
     /// The memory of lines that have not ended.
-    pub unfinished: Arc<Unfinished>,
+    pub unfinished: Arc<UnfinishedLines>,
     /// Limits the warnings of the log.
     pub logs: Arc<LogLimit>,
     /// Addresses that gave wrong tokens.
-    pub failures: Arc<Failures>,
+    pub failures: Arc<TokenFailures>,
     /// The backups that may be made at a time.
     pub backups: Arc<Semaphore>,
-    /// What is counted.
+    /// The counters.
     pub metrics: Arc<Metrics>,
 }
 
-impl<S> fmt::Debug for Shared<S> {
+impl<S> fmt::Debug for ConnectionContext<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
+        f.debug_struct("ConnectionContext").finish_non_exhaustive()
     }
 }
 
-impl<S> Shared<S> {
+impl<S> ConnectionContext<S> {
     /// Returns the same for connections that are accepted from now on.
     pub(crate) fn with_config(&self, config: Arc<Config>, tls: Option<Arc<ServerConfig>>) -> Self {
         Self {
@@ -117,12 +117,12 @@ impl<S> Shared<S> {
 /// Serves a connection. Returns once everything that was read is answered and the replies are
 /// written, or once the connection cannot be written to.
 pub(crate) async fn serve<S: ReadStore>(
-    shared: Arc<Shared<S>>,
+    shared: Arc<ConnectionContext<S>>,
     id: ConsumerId,
     stream: TcpStream,
     slot: Slot,
 ) {
-    if let Err(error) = configure(&stream, &shared.config) {
+    if let Err(error) = set_socket_options(&stream, &shared.config) {
         tracing::debug!(
             target: TARGET,
             connection = id,
@@ -130,18 +130,18 @@ pub(crate) async fn serve<S: ReadStore>(
             "an option of the socket could not be set",
         );
     }
-    let Some((stream, session)) = handshake::secure(&shared, stream, &slot).await else {
+    let Some((stream, session)) = tls_handshake::secure(&shared, stream, &slot).await else {
         return;
     };
-    let certificate = tls::names(session.as_ref());
-    let (mut read, write) = halves::split(stream, session);
-    let outbox = Arc::new(Outbox::new(
+    let certificate = tls::client_certificate_names(session.as_ref());
+    let (mut read, write) = stream_halves::split(stream, session);
+    let outbox = Arc::new(ConnectionOutbox::new(
         id,
         shared.events.reports(),
         shared.config.connection_write_channel,
         shared.clock,
     ));
-    let connected = Event::Connected(id, outbox.clone());
+    let connected = ServerEvent::Connected(id, outbox.clone());
     if shared.events.send(connected).is_err() {
         return;
     }
@@ -156,8 +156,10 @@ pub(crate) async fn serve<S: ReadStore>(
     tracing::debug!(target: TARGET, connection = id, why, "the connection ends");
     // Replies are still to be written, but nothing more is to be delivered. The copies fail once
     // none of them is being written: a cancel may say then that they are not in flight.
-    let _ = shared.events.send(Event::Input(Input::Closing(id)));
-    if timeout(writer::STALLED, outbox.stop_deliveries())
+    let _ = shared
+        .events
+        .send(ServerEvent::Input(SchedulerInput::Closing(id)));
+    if timeout(writer::STALL_TIMEOUT, outbox.stop_deliveries())
         .await
         .is_err()
     {
@@ -165,10 +167,12 @@ pub(crate) async fn serve<S: ReadStore>(
         let _ = (&mut *writer).await;
         written = true;
     }
-    let _ = shared.events.send(Event::Input(Input::Closed(id)));
+    let _ = shared
+        .events
+        .send(ServerEvent::Input(SchedulerInput::Closed(id)));
     written = written
         || tokio::select! {
-            () = outbox.answered() => false,
+            () = outbox.all_answered() => false,
             _ = &mut *writer => true,
         };
     outbox.close();
@@ -179,12 +183,14 @@ pub(crate) async fn serve<S: ReadStore>(
 }
 
 /// Reports the end of a connection, also if its task panics.
-struct DisconnectGuard<'a>(&'a Events, ConsumerId);
+struct DisconnectGuard<'a>(&'a EventSender, ConsumerId);
 
 impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
-        let _ = self.0.send(Event::Input(Input::Closed(self.1)));
-        let _ = self.0.send(Event::Disconnected(self.1));
+        let _ = self
+            .0
+            .send(ServerEvent::Input(SchedulerInput::Closed(self.1)));
+        let _ = self.0.send(ServerEvent::Disconnected(self.1));
     }
 }
 

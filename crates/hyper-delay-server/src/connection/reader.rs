@@ -3,10 +3,10 @@ use std::{io::ErrorKind, sync::Arc};
 use tokio::sync::watch;
 
 use super::{
-    Shared, Slot, authentication::Authentication, halves::ReadHalf, handshake, idle::IdleTimer,
-    requests::Requests,
+    ConnectionContext, Slot, authentication::Authentication, dispatch::RequestDispatcher,
+    idle_timeout::IdleTimer, stream_halves::ReadHalf, tls_handshake,
 };
-use crate::outbox::Outbox;
+use crate::outbox::ConnectionOutbox;
 use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_protocol::{Code, Lines, Refusal, parse};
 use hyper_delay_store::ReadStore;
@@ -22,39 +22,39 @@ const NO_TLS: &str = "this server does not speak TLS here, and the connection be
 
 /// Reads until the connection ends or the server shuts down, and returns the reason for the log.
 pub(super) async fn run<S: ReadStore>(
-    shared: &Arc<Shared<S>>,
+    shared: &Arc<ConnectionContext<S>>,
     id: ConsumerId,
-    outbox: &Arc<Outbox>,
+    outbox: &Arc<ConnectionOutbox>,
     read: &mut ReadHalf,
     (slot, certificate): (&Slot, Vec<String>),
 ) -> &'static str {
     let authentication = Authentication::new(shared, slot, certificate);
     let mut lines = Lines::new(authentication.longest_line());
-    let mut unfinished = shared.unfinished.line_of(id);
+    let mut unfinished = shared.unfinished.register(id);
     let mut idle = IdleTimer::start(slot.idle_timeout(&shared.config));
     let mut ending = shared.ending.clone();
     let address = read.peer_address();
-    let mut requests = Requests::new(shared, (id, outbox), authentication, slot, address);
+    let mut requests = RequestDispatcher::new(shared, (id, outbox), authentication, slot, address);
     let mut last_reads = 0;
     loop {
-        let came = if requests.is_ending {
+        let read_result = if requests.is_ending {
             last_reads += 1;
             read.try_read(&mut lines)
         } else {
             tokio::select! {
                 biased;
-                () = ended(&mut ending) => {
+                () = shutdown_started(&mut ending) => {
                     requests.is_ending = true;
                     continue;
                 }
                 changed = requests.authentication.changed() => {
-                    if let Err(over) = changed {
-                        return requests.end(over);
+                    if let Err(reason) = changed {
+                        return requests.close_with(reason);
                     }
                     lines.raise(requests.authentication.longest_line());
                     continue;
                 }
-                () = unfinished.evicted(), if unfinished.is_held() => {
+                () = unfinished.evicted(), if unfinished.is_begun() => {
                     // The bytes go before the wait for room.
                     drop(lines);
                     requests.refuse_unfinished().await;
@@ -67,10 +67,10 @@ pub(super) async fn run<S: ReadStore>(
                     idle.restart();
                     continue;
                 }
-                came = read.read(&mut lines) => came,
+                read_result = read.read(&mut lines) => read_result,
             }
         };
-        match came {
+        match read_result {
             Ok(0) => return "the client closed it",
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -78,7 +78,7 @@ pub(super) async fn run<S: ReadStore>(
             }
             Err(_) => return "it broke",
         }
-        if lines.number() == 0 && lines.first_byte() == Some(handshake::FIRST_BYTE) {
+        if lines.number() == 0 && lines.first_byte() == Some(tls_handshake::FIRST_BYTE) {
             requests
                 .refuse(Refusal::new(Code::BadJson, NO_TLS), 1)
                 .await;
@@ -90,15 +90,15 @@ pub(super) async fn run<S: ReadStore>(
             match line {
                 Ok(line) => {
                     let (weight, line) = (outbox.weight(line.len()), parse(line));
-                    requests.line(line, lines.number(), weight).await;
+                    requests.dispatch(line, lines.number(), weight).await;
                 }
                 Err(too_long) => {
                     let refusal = requests.authentication.too_long(too_long);
-                    requests.line(Err(refusal), lines.number(), 1).await;
+                    requests.dispatch(Err(refusal), lines.number(), 1).await;
                 }
             }
-            if let Err(over) = requests.authentication.goes_on() {
-                return requests.end(over);
+            if let Err(reason) = requests.authentication.check_open() {
+                return requests.close_with(reason);
             }
             lines.raise(requests.authentication.longest_line());
             if requests.consecutive_errors() == MAX_CONSECUTIVE_ERRORS {
@@ -106,7 +106,7 @@ pub(super) async fn run<S: ReadStore>(
                 return "it sent 100 consecutive errors";
             }
         }
-        unfinished.hold(lines.unfinished(), ended_a_line);
+        unfinished.set_bytes(lines.unfinished(), ended_a_line);
         if ended_a_line {
             idle.restart();
         }
@@ -117,6 +117,6 @@ pub(super) async fn run<S: ReadStore>(
 }
 
 /// Waits until the server shuts down. The guard of the value must not live across an `await`.
-pub(super) async fn ended(ending: &mut watch::Receiver<bool>) {
+pub(super) async fn shutdown_started(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
 }

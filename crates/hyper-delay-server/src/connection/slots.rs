@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::shares::{NoShare, Share, Shares};
+use crate::connection_limiter::{ConnectionLimiter, ConnectionPermit, LimitReached};
 use hyper_delay_config::Config;
 use hyper_delay_fjall::descriptors::Descriptors;
 
@@ -20,23 +20,23 @@ const TARGET: &str = "hyper_delay::connection::slots";
 const RESERVED_IDLE: Duration = Duration::from_secs(5);
 
 /// One in this many ordinary slots is for connections that have not authenticated.
-const UNKNOWN: usize = 4;
+const UNAUTHENTICATED_SHARE: usize = 4;
 
 /// The slots of a server.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    ordinary: Pool,
+    ordinary: SlotPool,
     /// For connections from this machine when all ordinary slots are taken, so that an operator is
     /// not locked out.
-    reserved: Pool,
-    /// How many of the ordinary ones connections may take that have not authenticated.
-    unknown: Shares,
+    reserved: SlotPool,
+    /// The ordinary slots for connections that have not authenticated.
+    unauthenticated: ConnectionLimiter,
     /// Whether the limit of open files allows fewer than `max_connections`.
     capped: bool,
 }
 
 #[derive(Debug, Default)]
-struct Pool {
+struct SlotPool {
     size: usize,
     taken: Arc<AtomicUsize>,
 }
@@ -44,23 +44,23 @@ struct Pool {
 /// A slot that a connection has taken. Free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    _taken: Taken,
+    _permit: PoolPermit,
     /// Set until the connection has authenticated.
-    unknown: Mutex<Option<Share>>,
+    unauthenticated: Mutex<Option<ConnectionPermit>>,
     is_reserved: bool,
     host: IpAddr,
 }
 
 /// A place in a pool. Free again when dropped.
 #[derive(Debug)]
-struct Taken(Arc<AtomicUsize>);
+struct PoolPermit(Arc<AtomicUsize>);
 
 impl Slots {
     pub(crate) fn new(config: &Config, descriptors: Descriptors) -> Self {
         let mut slots = Self {
-            ordinary: Pool::default(),
-            reserved: Pool::default(),
-            unknown: Shares::default(),
+            ordinary: SlotPool::default(),
+            reserved: SlotPool::default(),
+            unauthenticated: ConnectionLimiter::default(),
             capped: false,
         };
         slots.resize(config, descriptors);
@@ -75,7 +75,7 @@ impl Slots {
         if self.capped {
             self.reserved.size = config.reserved_connections.min(most / 4);
             self.ordinary.size = config.max_connections.min(most - self.reserved.size);
-            let least = Descriptors::wanted(wanted);
+            let least = Descriptors::required_limit(wanted);
             tracing::warn!(
                 target: TARGET,
                 limit = descriptors.limit(),
@@ -89,43 +89,44 @@ impl Slots {
             self.ordinary.size = config.max_connections;
         }
         // This machine has the reserved slots.
-        self.unknown
-            .resize((self.ordinary.size / UNKNOWN).max(1), 0);
+        self.unauthenticated
+            .resize((self.ordinary.size / UNAUTHENTICATED_SHARE).max(1), 0);
     }
 
-    /// Takes a slot for a connection from `host`, if one is free for it. `is_unknown`: it must
-    /// authenticate.
-    pub(crate) fn take(&self, host: IpAddr, is_unknown: bool) -> Option<Slot> {
-        let slot = |taken, is_reserved, unknown| Slot {
-            _taken: taken,
-            unknown: Mutex::new(unknown),
+    /// Takes a slot for a connection from `host`, if one is free for it.
+    pub(crate) fn take(&self, host: IpAddr, must_authenticate: bool) -> Option<Slot> {
+        let slot = |permit, is_reserved, unauthenticated| Slot {
+            _permit: permit,
+            unauthenticated: Mutex::new(unauthenticated),
             is_reserved,
             host,
         };
-        let unknown = is_unknown.then(|| self.unknown.take(host)).transpose();
-        if let Ok(unknown) = unknown
-            && let Some(taken) = self.ordinary.take()
+        let unauthenticated = must_authenticate
+            .then(|| self.unauthenticated.acquire(host))
+            .transpose();
+        if let Ok(unauthenticated) = unauthenticated
+            && let Some(permit) = self.ordinary.take()
         {
-            return Some(slot(taken, false, unknown));
+            return Some(slot(permit, false, unauthenticated));
         }
         if !host.is_loopback() {
             return None;
         }
-        self.reserved.take().map(|taken| slot(taken, true, None))
+        self.reserved.take().map(|permit| slot(permit, true, None))
     }
 
     /// Returns why no slot is free for a connection from `host`, and the cure.
-    pub(crate) fn full(&self, host: IpAddr, is_unknown: bool) -> String {
-        if is_unknown {
-            match self.unknown.check(host) {
+    pub(crate) fn full_message(&self, host: IpAddr, must_authenticate: bool) -> String {
+        if must_authenticate {
+            match self.unauthenticated.check(host) {
                 Ok(()) => {}
-                Err(NoShare::Full(taken)) => {
+                Err(LimitReached::Full(taken)) => {
                     return format!(
                         "{taken} connections have not authenticated, a quarter of max_connections: \
                          send auth as the first line, or raise it"
                     );
                 }
-                Err(NoShare::TooMany(own)) => {
+                Err(LimitReached::TooMany(own)) => {
                     return format!(
                         "{own} connections from your address have not authenticated, and others \
                          need slots: send auth as the first line, or raise max_connections"
@@ -146,14 +147,14 @@ impl Slots {
     }
 }
 
-impl Pool {
+impl SlotPool {
     /// Only the accept loop takes slots, so that no other can come between load and add.
-    fn take(&self) -> Option<Taken> {
+    fn take(&self) -> Option<PoolPermit> {
         if self.is_full() {
             return None;
         }
         self.taken.fetch_add(1, Ordering::AcqRel);
-        Some(Taken(self.taken.clone()))
+        Some(PoolPermit(self.taken.clone()))
     }
 
     fn is_full(&self) -> bool {
@@ -162,11 +163,11 @@ impl Pool {
 }
 
 impl Slot {
-    /// The slot of a peer without a connection, which takes none from the others.
-    pub(crate) fn of_guest(host: IpAddr) -> Self {
+    /// The slot of a one-shot request, which takes none from connections.
+    pub(crate) fn of_one_shot(host: IpAddr) -> Self {
         Self {
-            _taken: Taken(Arc::new(AtomicUsize::new(1))),
-            unknown: Mutex::new(None),
+            _permit: PoolPermit(Arc::new(AtomicUsize::new(1))),
+            unauthenticated: Mutex::new(None),
             is_reserved: false,
             host,
         }
@@ -187,10 +188,14 @@ impl Slot {
         self.host
     }
 
-    /// The connection has authenticated, or need not do so any more.
-    pub(crate) fn is_known(&self) {
-        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(unknown.take());
+    /// Releases the place among unauthenticated connections: the peer has authenticated, or need
+    /// not.
+    pub(crate) fn release_unauthenticated(&self) {
+        let mut unauthenticated = self
+            .unauthenticated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        drop(unauthenticated.take());
     }
 
     /// Returns after how long without a line the connection is closed.
@@ -202,7 +207,7 @@ impl Slot {
     }
 }
 
-impl Drop for Taken {
+impl Drop for PoolPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -249,14 +254,14 @@ mod tests {
         assert!(slots.take(THERE, true).is_none());
         assert!(
             slots
-                .full(THERE, true)
+                .full_message(THERE, true)
                 .contains("2 connections have not authenticated")
         );
-        assert!(slots.full(THERE, false).contains("max_connections"));
+        assert!(slots.full_message(THERE, false).contains("max_connections"));
         assert!(slots.take(HERE, true).unwrap().is_reserved(), "an operator");
         assert!(slots.take(THERE, false).is_some());
-        one.is_known();
-        one.is_known();
+        one.release_unauthenticated();
+        one.release_unauthenticated();
         let third = slots.take(THERE, true).unwrap();
         assert!(slots.take(THERE, true).is_none());
         drop((one, other));
@@ -269,11 +274,14 @@ mod tests {
         let slots = slots(40, 1, 100_000);
         let taken: Vec<_> = std::iter::from_fn(|| slots.take(THERE, true)).collect();
         assert_eq!(taken.len(), 5);
-        let full = slots.full(THERE, true);
-        assert!(full.contains("5 connections from your address"), "{full}");
+        let message = slots.full_message(THERE, true);
+        assert!(
+            message.contains("5 connections from your address"),
+            "{message}"
+        );
         assert!(slots.take(ELSEWHERE, true).is_some());
         assert!(!slots.take(HERE, true).unwrap().is_reserved());
-        taken[0].is_known();
+        taken[0].release_unauthenticated();
         assert!(slots.take(THERE, true).is_some());
     }
 
@@ -281,7 +289,11 @@ mod tests {
     fn the_limit_of_open_files_caps_all_slots_together() {
         let slots = slots(10_000, 4, 64);
         assert_eq!((slots.ordinary.size, slots.reserved.size), (8, 2));
-        assert!(slots.full(THERE, false).contains("limit of open files"));
+        assert!(
+            slots
+                .full_message(THERE, false)
+                .contains("limit of open files")
+        );
     }
 
     #[test]

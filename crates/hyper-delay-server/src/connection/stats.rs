@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use rustc_hash::FxHashMap;
 
-use super::asker::{Asker, read};
+use super::responder::{Responder, read_blocking};
 use hyper_delay_engine::{
-    ledger::View,
-    scheduler::{CountsAsked, Input, Listed},
+    ledger::LedgerView,
+    scheduler::{RouteSelection, SchedulerInput, StatsRequest},
 };
 use hyper_delay_protocol::{
     Counts, RouteStats, Stats,
@@ -16,15 +16,16 @@ use hyper_delay_protocol::{
 };
 use hyper_delay_store::{ReadStore, StoreError, record};
 
-/// Reads the counts on disk, and has the scheduler add what it knows.
+/// Reads the counts on disk. The scheduler completes the reply.
 pub(super) async fn stats<S: ReadStore>(
-    asker: Asker<'_, S>,
-    (route, after): (Option<Arc<str>>, Option<Arc<str>>),
+    responder: Responder<'_, S>,
+    route: Option<Arc<str>>,
+    after: Option<Arc<str>>,
     grant: Option<Arc<Grant>>,
 ) {
-    let view = asker.view();
+    let view = responder.view();
     let (one, from, of) = (route.clone(), after.clone(), grant.clone());
-    let read = read(move || {
+    let read = read_blocking(move || {
         let is_listed = |name: &str| match &one {
             Some(one) => name == &**one,
             None => from.as_ref().is_none_or(|from| name > &**from),
@@ -32,11 +33,11 @@ pub(super) async fn stats<S: ReadStore>(
         counts(&view, of.as_deref(), is_listed)
     });
     match read.await {
-        Ok((stats, own)) => asker.pass(|reply_to| {
-            Input::Stats(Box::new(CountsAsked {
+        Ok((stats, own)) => responder.pass_to_scheduler(|reply_to| {
+            SchedulerInput::Stats(Box::new(StatsRequest {
                 stats,
                 own,
-                listed: Listed {
+                selection: RouteSelection {
                     route,
                     after,
                     grant,
@@ -44,7 +45,7 @@ pub(super) async fn stats<S: ReadStore>(
                 reply_to,
             }))
         }),
-        Err(error) => asker.unreadable(route, error),
+        Err(error) => responder.read_failed(route, error),
     }
 }
 
@@ -53,7 +54,7 @@ pub(super) async fn stats<S: ReadStore>(
 /// number of their tasks. With a grant, all of this is of the routes of which it allows the
 /// administration.
 fn counts<S: ReadStore>(
-    view: &View<S>,
+    view: &LedgerView<S>,
     of: Option<&Grant>,
     is_listed: impl Fn(&str) -> bool,
 ) -> Result<(Stats, FxHashMap<OwnRoute, u64>), StoreError> {
@@ -96,7 +97,7 @@ fn counts<S: ReadStore>(
     Ok((stats, own))
 }
 
-const fn on_disk(counts: record::Counts) -> Counts {
+const fn on_disk(counts: record::StoredCounts) -> Counts {
     Counts {
         waiting: counts.waiting,
         parked: counts.parked,

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::*;
-use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::Message};
+use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::ConsumerMessage};
 use hyper_delay_fjall::descriptors::Descriptors;
 use hyper_delay_protocol::{Accept, Compression, Reply};
 use hyper_delay_store::{
@@ -66,12 +66,12 @@ impl ReadStore for Panics {
     }
 }
 
-fn deliver(outbox: &Outbox, seq: u64) {
+fn deliver(outbox: &ConnectionOutbox, seq: u64) {
     deliver_until(outbox, seq, Tick::new(u64::MAX));
 }
 
-fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
-    outbox.push(Message::Deliver {
+fn deliver_until(outbox: &ConnectionOutbox, seq: u64, until: Tick) {
+    outbox.push(ConsumerMessage::Deliver {
         seq,
         route: "route".into(),
         id: "task".into(),
@@ -87,8 +87,8 @@ fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
 struct World {
     client: TcpStream,
     connection: JoinHandle<()>,
-    inbox: Receiver<Event>,
-    outbox: Arc<Outbox>,
+    inbox: Receiver<ServerEvent>,
+    outbox: Arc<ConnectionOutbox>,
     /// The server shuts down when it is dropped.
     _end: watch::Sender<bool>,
 }
@@ -103,9 +103,9 @@ async fn connect_with<S: ReadStore>(store: S, tokens: Option<Tokens>) -> World {
     let config = Arc::new(Config::default());
     let (events, inbox) = mpsc::channel();
     let (end, ending) = watch::channel(false);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ConnectionContext {
         store: Arc::new(store),
-        unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
+        unfinished: Arc::new(UnfinishedLines::new(config.max_unfinished_bytes)),
         config: config.clone(),
         tls: None,
         tokens: watch::channel(tokens).1,
@@ -127,7 +127,7 @@ async fn connect_with<S: ReadStore>(store: S, tokens: Option<Tokens>) -> World {
     let slots = Slots::new(&config, Descriptors::of(100_000));
     let slot = slots.take(address.ip(), false).unwrap();
     let connection = tokio::spawn(serve(shared, 1, stream, slot));
-    let Event::Connected(_, outbox) = timeout(PATIENCE, event(&inbox)).await.unwrap() else {
+    let ServerEvent::Connected(_, outbox) = timeout(PATIENCE, event(&inbox)).await.unwrap() else {
         panic!("something came before the connection");
     };
     World {
@@ -139,7 +139,7 @@ async fn connect_with<S: ReadStore>(store: S, tokens: Option<Tokens>) -> World {
     }
 }
 
-async fn event(inbox: &Receiver<Event>) -> Event {
+async fn event(inbox: &Receiver<ServerEvent>) -> ServerEvent {
     loop {
         match inbox.try_recv() {
             Ok(event) => return event,
@@ -149,8 +149,13 @@ async fn event(inbox: &Receiver<Event>) -> Event {
 }
 
 /// Returns whether the scheduler is told within `patience` that the connection is closed.
-async fn is_closed(inbox: &Receiver<Event>, patience: Duration) -> bool {
-    let closed = async { while !matches!(event(inbox).await, Event::Input(Input::Closed(_))) {} };
+async fn is_closed(inbox: &Receiver<ServerEvent>, patience: Duration) -> bool {
+    let closed = async {
+        while !matches!(
+            event(inbox).await,
+            ServerEvent::Input(SchedulerInput::Closed(_))
+        ) {}
+    };
     timeout(patience, closed).await.is_ok()
 }
 
@@ -185,7 +190,7 @@ async fn a_read_that_panics_makes_its_task_unreadable_and_delivers_the_next() {
     deliver(&world.outbox, SEQ);
     world.outbox.wake();
     let event = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-    let Event::Input(Input::Undeliverable { copy, reason }) = event else {
+    let ServerEvent::Input(SchedulerInput::Undeliverable { copy, reason }) = event else {
         panic!("{event:?} is no damage");
     };
     assert_eq!((copy.consumer, copy.seq), (1, DAMAGED));
@@ -207,7 +212,7 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
     };
     let world = connect(store).await;
     let authority = Arc::new(Authority::new(0, Tick::new(u64::MAX)));
-    world.outbox.push(Message::Deliver {
+    world.outbox.push(ConsumerMessage::Deliver {
         seq: DAMAGED,
         route: "route".into(),
         id: "task".into(),
@@ -220,9 +225,9 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
     });
     world.outbox.wake();
     let next = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-    assert!(matches!(next, Event::Damaged(DAMAGED, _)), "{next:?}");
+    assert!(matches!(next, ServerEvent::Damaged(DAMAGED, _)), "{next:?}");
     let next = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-    let Event::Input(Input::Void { copy, attempt, .. }) = next else {
+    let ServerEvent::Input(SchedulerInput::Voided { copy, attempt, .. }) = next else {
         panic!("{next:?} does not give it back");
     };
     assert_eq!((copy.seq, attempt), (DAMAGED, 2));
@@ -233,7 +238,9 @@ async fn a_copy_whose_time_to_answer_has_passed_is_not_written() {
     let mut world = connect(store(5)).await;
     deliver_until(&world.outbox, SEQ, Tick::ZERO);
     let (reply, tag, weight) = (Reply::Pong, None, 0);
-    world.outbox.push(Message::Reply { reply, tag, weight });
+    world
+        .outbox
+        .push(ConsumerMessage::Reply { reply, tag, weight });
     world.outbox.wake();
     let mut line = String::new();
     let mut client = BufReader::new(&mut world.client);
@@ -241,7 +248,7 @@ async fn a_copy_whose_time_to_answer_has_passed_is_not_written() {
     timeout(PATIENCE, read).await.unwrap().unwrap();
     assert_eq!(line, "{\"kind\":\"pong\"}\n");
     let event = world.inbox.try_recv();
-    let Ok(Event::Input(Input::SentTooLate { copy, attempt, .. })) = event else {
+    let Ok(ServerEvent::Input(SchedulerInput::SentTooLate { copy, attempt, .. })) = event else {
         panic!("the scheduler is not told: {event:?}");
     };
     assert_eq!((copy.consumer, copy.seq, attempt), (1, SEQ, 1));
@@ -255,7 +262,9 @@ async fn a_copy_whose_time_passes_during_the_write_before_it_is_not_written() {
     deliver(&world.outbox, SEQ);
     deliver_until(&world.outbox, SEQ, until);
     let (reply, tag, weight) = (Reply::Pong, None, 0);
-    world.outbox.push(Message::Reply { reply, tag, weight });
+    world
+        .outbox
+        .push(ConsumerMessage::Reply { reply, tag, weight });
     world.outbox.wake();
     let mut client = BufReader::new(&mut world.client);
     // The rest of the first copy waits for the client.
@@ -274,7 +283,10 @@ async fn a_copy_whose_time_passes_during_the_write_before_it_is_not_written() {
     }
     let event = world.inbox.try_recv();
     assert!(
-        matches!(event, Ok(Event::Input(Input::SentTooLate { .. }))),
+        matches!(
+            event,
+            Ok(ServerEvent::Input(SchedulerInput::SentTooLate { .. }))
+        ),
         "{event:?}"
     );
 }
@@ -305,9 +317,9 @@ async fn while_a_connection_takes_no_bytes_late_copies_are_told_in_time() {
     let (world, _client) = blocked(Tick::new(soon)).await;
     deliver_until(&world.outbox, SEQ + 1, Tick::new(soon + 1));
     for seq in [SEQ, SEQ + 1] {
-        let told = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-        let Event::Input(Input::SentTooLate { copy, attempt, .. }) = told else {
-            panic!("{told:?} is no late copy");
+        let reported = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
+        let ServerEvent::Input(SchedulerInput::SentTooLate { copy, attempt, .. }) = reported else {
+            panic!("{reported:?} is no late copy");
         };
         assert_eq!((copy.consumer, copy.seq, attempt), (1, seq, 1));
     }
@@ -321,7 +333,7 @@ async fn what_a_broken_connection_was_not_written_is_told_before_its_end() {
     assert!(is_closed(&world.inbox, PATIENCE).await);
     let unwritten = world.outbox.take_unwritten().into_iter();
     let unwritten = unwritten.map(|input| match input {
-        Input::Unwritten { copy, attempt: 1 } => copy.seq,
+        SchedulerInput::Unwritten { copy, attempt: 1 } => copy.seq,
         input => panic!("{input:?}"),
     });
     // The first copy was written in part.

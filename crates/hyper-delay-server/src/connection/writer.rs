@@ -10,19 +10,19 @@ use std::{
 use race_wheel::Tick;
 use tokio::{sync::SemaphorePermit, time::timeout};
 
-use self::chunk::{Chunk, Delivery};
-use super::{Shared, halves::WriteHalf};
+use self::chunk::{Chunk, EncodedDelivery};
+use super::{ConnectionContext, stream_halves::WriteHalf};
 use crate::{
-    driver::Event,
+    driver::ServerEvent,
     log_limit::{LogLimit, Warning},
-    outbox::Outbox,
+    outbox::ConnectionOutbox,
 };
 use hyper_delay_engine::{
     authority::Authority,
     clock::nanos,
-    ledger::View,
+    ledger::LedgerView,
     metrics::Metrics,
-    scheduler::{CopyOf, Input, Message},
+    scheduler::{ConsumerMessage, CopyId, SchedulerInput},
 };
 use hyper_delay_protocol::{self, Accept, Encoder, Reply, inflate, trace_context};
 use hyper_delay_store::{ReadStore, StoreError};
@@ -31,7 +31,7 @@ use hyper_delay_store::{ReadStore, StoreError};
 const TARGET: &str = "hyper_delay::connection::writer";
 
 /// A connection that accepts no bytes for this time is closed.
-pub(super) const STALLED: Duration = Duration::from_secs(30);
+pub(super) const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 const BROKEN: &str = "it cannot be written to";
 const NO_PROGRESS: &str = "it accepted no bytes for 30 seconds";
@@ -39,19 +39,21 @@ const NO_PROGRESS: &str = "it accepted no bytes for 30 seconds";
 /// The approximate size of one write.
 const CHUNK: usize = 64 << 10;
 
-/// While a connection takes few bytes, its late deliveries are looked for at most this often, and at
-/// least.
-const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+/// The minimum and the maximum time between two checks for late deliveries, while a connection
+/// takes few bytes.
+const LATE_CHECK_INTERVAL: (Duration, Duration) =
+    (Duration::from_millis(5), Duration::from_millis(100));
 
-/// Writes until the outbox is closed and empty, and returns the reason for the end. What it has taken
-/// and not written then, or when it is dropped, is [told](Outbox::not_written) to the outbox.
+/// Writes until the outbox is closed and empty, and returns the reason for the end. Deliveries that
+/// it has taken and not written then, or when it is dropped, go
+/// [back](ConnectionOutbox::add_unwritten) to the outbox.
 pub(super) async fn run<S: ReadStore>(
-    shared: Arc<Shared<S>>,
-    outbox: Arc<Outbox>,
+    shared: Arc<ConnectionContext<S>>,
+    outbox: Arc<ConnectionOutbox>,
     mut write: WriteHalf,
 ) -> &'static str {
-    let mut writer = Writer {
-        view: View::new(shared.store.clone()),
+    let mut writer = ConnectionWriter {
+        view: LedgerView::new(shared.store.clone()),
         metrics: &shared.metrics,
         logs: &shared.logs,
         max_line_bytes: shared.config.max_line_bytes,
@@ -61,7 +63,7 @@ pub(super) async fn run<S: ReadStore>(
         delivering: None,
         now: outbox.now(),
     };
-    while outbox.next().await {
+    while outbox.next_batch().await {
         let mut has_more = true;
         while has_more {
             writer.now = outbox.now();
@@ -70,17 +72,17 @@ pub(super) async fn run<S: ReadStore>(
                 Ok(filled) => filled,
                 Err(error) => {
                     tracing::error!(target: TARGET, %error, "a delivery could not be read");
-                    let _ = shared.events.send(Event::Failed(error));
+                    let _ = shared.events.send(ServerEvent::Failed(error));
                     return "the store failed";
                 }
             };
-            if let Err(why) = writer.put(&mut write).await {
+            if let Err(why) = writer.write_chunk(&mut write).await {
                 return why;
             }
             writer.count_written();
             writer.chunk.clear();
             writer.delivering = None;
-            outbox.give(weight);
+            outbox.release(weight);
         }
         writer.chunk.bytes.shrink_to(CHUNK);
     }
@@ -88,12 +90,12 @@ pub(super) async fn run<S: ReadStore>(
     "everything is written"
 }
 
-struct Writer<'a, S> {
-    view: View<S>,
+struct ConnectionWriter<'a, S> {
+    view: LedgerView<S>,
     metrics: &'a Metrics,
     logs: &'a LogLimit,
     max_line_bytes: usize,
-    outbox: &'a Outbox,
+    outbox: &'a ConnectionOutbox,
     encoder: Encoder,
     /// Encoded lines that are not written yet.
     chunk: Chunk,
@@ -103,26 +105,28 @@ struct Writer<'a, S> {
     now: Tick,
 }
 
-impl<S> Writer<'_, S> {
+impl<S> ConnectionWriter<'_, S> {
     /// Counts the deliveries of which something is written.
     fn count_written(&self) {
-        self.metrics.deliveries.add(self.chunk.begun() as u64);
+        self.metrics
+            .deliveries
+            .add(self.chunk.count_started() as u64);
     }
 }
 
 /// The deliveries of which nothing was written go back.
-impl<S> Drop for Writer<'_, S> {
+impl<S> Drop for ConnectionWriter<'_, S> {
     fn drop(&mut self) {
         self.count_written();
-        for Delivery { copy, attempt, .. } in self.chunk.take_unwritten() {
-            self.outbox.not_written(copy, attempt);
+        for EncodedDelivery { copy, attempt, .. } in self.chunk.take_unwritten() {
+            self.outbox.add_unwritten(copy, attempt);
         }
     }
 }
 
-impl<S: ReadStore> Writer<'_, S> {
-    /// Encodes about a chunk of what the outbox has. Returns the weight of its requests, and whether
-    /// there is more.
+impl<S: ReadStore> ConnectionWriter<'_, S> {
+    /// Encodes about a chunk of messages of the outbox. Returns the weight of its requests, and
+    /// whether there is more.
     fn fill(&mut self) -> Result<(u32, bool), StoreError> {
         let mut weight = 0;
         let outbox = self.outbox;
@@ -141,28 +145,30 @@ impl<S: ReadStore> Writer<'_, S> {
 
     /// Writes the encoded lines, as long as the leaderships of the deliveries among them hold. A
     /// delivery can be cut where one has ended, so the connection is closed then.
-    async fn put(&mut self, write: &mut WriteHalf) -> Result<(), &'static str> {
+    async fn write_chunk(&mut self, write: &mut WriteHalf) -> Result<(), &'static str> {
         let mut stalled_since = self.outbox.now();
-        let mut look_at = stalled_since + nanos(LOOKS.0);
+        let mut next_check = stalled_since + nanos(LATE_CHECK_INTERVAL.0);
         loop {
             let now = self.outbox.now();
-            if now >= look_at {
-                look_at = now + nanos(self.drop_late(now));
+            if now >= next_check {
+                next_check = now + nanos(self.drop_late(now));
             }
-            let ends = self.chunk.authority_ends();
+            let ends = self.chunk.first_authority_end();
             if ends.is_some_and(|until| until <= now) {
                 return Err("the leadership of its deliveries has ended");
             }
-            let wait = ends.map_or(look_at, |until| until.min(look_at)).since(now);
-            let mut bytes = self.chunk.left();
+            let wait = ends
+                .map_or(next_check, |until| until.min(next_check))
+                .since(now);
+            let mut bytes = self.chunk.unwritten();
             let written = timeout(Duration::from_nanos(wait), write.write(&mut bytes)).await;
-            let left = bytes.len();
-            self.chunk.wrote_all_but(left);
+            let unwritten = bytes.len();
+            self.chunk.set_unwritten(unwritten);
             match written {
                 Ok(Ok(true)) => return Ok(()),
                 Ok(Ok(false)) => stalled_since = self.outbox.now(),
                 Ok(Err(_)) => return Err(BROKEN),
-                Err(_) if self.outbox.now().since(stalled_since) >= nanos(STALLED) => {
+                Err(_) if self.outbox.now().since(stalled_since) >= nanos(STALL_TIMEOUT) => {
                     return Err(NO_PROGRESS);
                 }
                 Err(_) => {}
@@ -174,25 +180,25 @@ impl<S: ReadStore> Writer<'_, S> {
     /// look again.
     fn drop_late(&mut self, now: Tick) -> Duration {
         let (late, next) = self.chunk.take_late(now);
-        for Delivery {
+        for EncodedDelivery {
             copy,
             attempt,
             until,
             ..
         } in late
         {
-            self.outbox.too_late(copy, attempt, until);
+            self.outbox.report_too_late(copy, attempt, until);
         }
         let next = next.into_iter().chain(self.outbox.drop_late_now(now)).min();
-        let (least, most) = LOOKS;
+        let (least, most) = LATE_CHECK_INTERVAL;
         next.map_or(most, |next| Duration::from_nanos(next.since(now)))
             .clamp(least, most)
     }
 
     /// Appends the line of a message, and returns the weight of its request.
-    fn encode(&mut self, message: Message) -> Result<u32, StoreError> {
+    fn encode(&mut self, message: ConsumerMessage) -> Result<u32, StoreError> {
         match message {
-            Message::Reply { reply, tag, weight } => {
+            ConsumerMessage::Reply { reply, tag, weight } => {
                 if let Reply::Error(refusal) = &reply {
                     self.metrics.refuse(refusal.code);
                 }
@@ -200,9 +206,9 @@ impl<S: ReadStore> Writer<'_, S> {
                 self.encoder.encode(&reply, tag.as_deref(), bytes);
                 Ok(weight)
             }
-            Message::Quiet(weight) => Ok(weight),
-            Message::Credit(_) => Ok(0),
-            Message::Deliver {
+            ConsumerMessage::Done(weight) => Ok(weight),
+            ConsumerMessage::Credit(_) => Ok(0),
+            ConsumerMessage::Deliver {
                 seq,
                 route,
                 id,
@@ -216,15 +222,15 @@ impl<S: ReadStore> Writer<'_, S> {
                 let copy = self.outbox.copy_of(seq, id);
                 let is_void = |it: &Arc<Authority>| !it.holds(self.outbox.now());
                 if authority.as_ref().is_some_and(is_void) {
-                    self.outbox.report(Input::Void {
+                    self.outbox.report(SchedulerInput::Voided {
                         copy,
                         attempt,
                         authority,
                     });
                 } else if write_by <= self.now {
-                    self.outbox.too_late(copy, attempt, until);
+                    self.outbox.report_too_late(copy, attempt, until);
                 } else if self.may_deliver() {
-                    let delivery = Delivery {
+                    let delivery = EncodedDelivery {
                         copy,
                         attempt,
                         until,
@@ -233,7 +239,7 @@ impl<S: ReadStore> Writer<'_, S> {
                     };
                     self.deliver(delivery, &route, accept)?;
                 } else {
-                    self.outbox.not_written(copy, attempt);
+                    self.outbox.add_unwritten(copy, attempt);
                 }
                 Ok(0)
             }
@@ -252,7 +258,7 @@ impl<S: ReadStore> Writer<'_, S> {
     /// decompressed, tells the scheduler that the copy was not sent.
     fn deliver(
         &mut self,
-        delivery: Delivery,
+        delivery: EncodedDelivery,
         route: &str,
         accept: Accept,
     ) -> Result<(), StoreError> {
@@ -282,18 +288,18 @@ impl<S: ReadStore> Writer<'_, S> {
             self.chunk.bytes.truncate(start);
         }
         if let Ok(Some(Ok(()))) = written {
-            self.chunk.note_delivery(start, delivery);
+            self.chunk.add_delivery(start, delivery);
             return Ok(());
         }
         let (copy, authority) = (delivery.copy, delivery.authority);
         let input = match written {
             Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
-            Ok(_) => Input::Unsent(copy),
+            Ok(_) => SchedulerInput::Unsent(copy),
             // Other nodes have it whole.
             Err(error) if error.is_damage() && authority.is_some() => {
-                self.outbox.damaged(seq, error);
-                Input::Void {
+                self.outbox.report_damage(seq, error);
+                SchedulerInput::Voided {
                     copy,
                     attempt,
                     authority,
@@ -308,33 +314,33 @@ impl<S: ReadStore> Writer<'_, S> {
         Ok(())
     }
 
-    /// Logs that the content of a task cannot be delivered. Returns what the scheduler is told.
+    /// Logs that the content of a task cannot be delivered. Returns the input for the scheduler.
     fn undeliverable(
         &self,
         warning: Warning,
         route: &str,
-        copy: CopyOf,
+        copy: CopyId,
         error: &dyn fmt::Display,
-    ) -> Input {
+    ) -> SchedulerInput {
         let (id, reason) = (&*copy.id, error.to_string());
         let cause = format!("task {id:?} on route {route:?}: {reason}");
         self.logs.warn(warning, cause);
         let reason = reason.into();
-        Input::Undeliverable { copy, reason }
+        SchedulerInput::Undeliverable { copy, reason }
     }
 }
 
 /// Ends the direction to the client.
 pub(super) async fn close(write: &mut WriteHalf) -> Result<(), &'static str> {
     write.announce_end();
-    let announced = put(write, &[]).await;
+    let announced = write_all(write, &[]).await;
     write.shutdown().await;
     announced
 }
 
-pub(super) async fn put(write: &mut WriteHalf, mut bytes: &[u8]) -> Result<(), &'static str> {
+pub(super) async fn write_all(write: &mut WriteHalf, mut bytes: &[u8]) -> Result<(), &'static str> {
     loop {
-        match timeout(STALLED, write.write(&mut bytes)).await {
+        match timeout(STALL_TIMEOUT, write.write(&mut bytes)).await {
             Ok(Ok(true)) => return Ok(()),
             Ok(Ok(false)) => {}
             Ok(Err(_)) => return Err(BROKEN),

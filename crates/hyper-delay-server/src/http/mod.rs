@@ -3,15 +3,15 @@
 //! It answers from the start of the process on. Once the store is open, `Http::serves` gives it
 //! what it reads the answers from.
 
-mod guard;
 mod health;
+mod host_check;
 mod listener;
+mod metrics;
 mod page;
 mod problem;
 mod router;
-mod scrape;
-mod secure;
 mod state;
+mod tls;
 mod v1;
 
 use std::{io, sync::Arc};
@@ -19,8 +19,8 @@ use std::{io, sync::Arc};
 use rustls::ServerConfig;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
-pub(crate) use secure::HttpTls;
-pub use state::{Access, ReadGauges, Serving};
+pub use state::{Access, HttpBackend, ReadGauges};
+pub(crate) use tls::HttpTls;
 #[cfg(feature = "internals")]
 pub use v1::read;
 #[cfg(any(test, feature = "test-util"))]
@@ -28,7 +28,7 @@ pub use v1::read;
 pub use v1::search_all;
 
 use hyper_delay_config::Config;
-use state::{Phase, State};
+use state::{HttpState, Phase};
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::http";
@@ -36,7 +36,7 @@ const TARGET: &str = "hyper_delay::http";
 /// A running listener. Dropping it closes the listener and all connections.
 #[derive(Debug)]
 pub struct Http {
-    state: Arc<State>,
+    state: Arc<HttpState>,
     listener: JoinHandle<()>,
 }
 
@@ -55,39 +55,39 @@ impl Http {
         let tls = HttpTls::new(address, tls);
         let is_encrypted = tls.current().is_some();
         tracing::info!(target: TARGET, %address, tls = is_encrypted, "serving HTTP");
-        let state = Arc::new(State::new(configs, tls));
+        let state = Arc::new(HttpState::new(configs, tls));
         let listener = tokio::spawn(listener::run(listener, state.clone()));
         Ok(Self { state, listener })
     }
 
-    /// What its connections are encrypted with.
+    /// The TLS of its connections.
     pub(crate) fn tls(&self) -> HttpTls {
         self.state.tls.clone()
     }
 
     /// The server is ready: its store is open.
-    pub(crate) fn serves(&self, serving: Serving) {
-        self.state.set(Phase::Serving(serving));
+    pub(crate) fn set_serving(&self, backend: HttpBackend) {
+        self.state.set(Phase::Serving(backend));
     }
 
     /// The server is about to end.
-    pub(crate) fn stops(&self) {
+    pub(crate) fn set_stopping(&self) {
         self.state.set(Phase::Stopping);
     }
 
-    /// Closes the listener and all connections, once the answers under way are written. Afterwards
+    /// Closes the listener and all connections, once the answers in flight are written. Afterwards
     /// nothing here uses the store.
     pub(crate) async fn close(mut self) {
-        self.stops();
+        self.set_stopping();
         self.state.closed.send_replace(true);
         let _ = (&mut self.listener).await;
-        self.state.read_is_over().await;
+        self.state.wait_for_reads().await;
     }
 }
 
 impl Drop for Http {
     fn drop(&mut self) {
-        self.stops();
+        self.set_stopping();
         self.listener.abort();
     }
 }

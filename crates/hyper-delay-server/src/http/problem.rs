@@ -38,9 +38,9 @@ pub(in crate::http) mod code {
 
 /// The code of a refusal, as an extension of the response, to be counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refused(pub(super) &'static str);
+pub(super) struct ProblemCode(pub(super) &'static str);
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -102,7 +102,7 @@ impl Problem {
 
     fn with_body(self, kind: &'static str, body: String) -> Response {
         let mut response = (self.status, [(CONTENT_TYPE, kind)], body).into_response();
-        response.extensions_mut().insert(Refused(self.code));
+        response.extensions_mut().insert(ProblemCode(self.code));
         let headers = response.headers_mut();
         match self.status {
             StatusCode::UNAUTHORIZED => {

@@ -6,40 +6,40 @@ use std::{
 };
 
 use tokio::{
-    sync::{Mutex as Turn, OwnedMutexGuard, oneshot, watch},
+    sync::{Mutex as AsyncMutex, OwnedMutexGuard, oneshot, watch},
     time::timeout,
 };
 
 use super::{
     HttpTls,
-    v1::{Found, Wanted, search},
+    v1::{SearchQuery, SearchResults, search},
 };
 use crate::{
-    connection::{Answer, Asked},
-    driver::{Event, Events},
+    connection::{OneShotRequest, PendingReply},
+    driver::{EventSender, ServerEvent},
     freshness::Freshness,
     log_limit::{LogLimit, Warning},
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
-    ledger::View,
-    metrics::{Gauges, InMemory, Limits, Metrics},
+    ledger::LedgerView,
+    metrics::{GaugeLimits, Gauges, MemoryGauges, Metrics},
 };
 use hyper_delay_protocol::{
-    access::{Failures, Grant, Tokens},
+    access::{Grant, TokenFailures, Tokens},
     secret::Secret,
 };
 use hyper_delay_store::{ReadStore, StoreError};
 
 /// A thread or a disk that does not answer for this time is stuck.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long gauges are shown again, so that scrapes cost little however many there are.
-const FRESH: Duration = Duration::from_millis(200);
+/// The time for which gauges are cached, so that frequent scrapes cost little.
+const CACHE_LIFETIME: Duration = Duration::from_millis(200);
 
-/// What the requests share.
+/// The state that all HTTP requests share.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct HttpState {
     pub(super) configs: watch::Receiver<Config>,
     pub(super) tls: HttpTls,
     /// Open connections.
@@ -49,87 +49,96 @@ pub(super) struct State {
     phase: Mutex<Phase>,
     /// Held while the store is read: one request at a time does. Has the gauges that were read
     /// last.
-    turn: Arc<Turn<Option<Last>>>,
+    gauges_cache: Arc<AsyncMutex<Option<CachedGauges>>>,
     /// The same for those of the page.
-    page_turn: Arc<Turn<Option<Last>>>,
+    page_gauges_cache: Arc<AsyncMutex<Option<CachedGauges>>>,
     /// Held while an id is looked for.
-    search_turn: Arc<Turn<()>>,
+    search_lock: Arc<AsyncMutex<()>>,
 }
 
 /// Whether a route may be shown.
-pub(super) type Sees<'a> = &'a dyn Fn(&str) -> bool;
+pub(super) type RouteFilter<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Gauges, and when they were read.
-type Last = (Instant, Arc<Gauges>);
+type CachedGauges = (Instant, Arc<Gauges>);
 
-/// How far the server is.
+/// The phase of the server.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// The store is being opened.
     Opening,
-    Serving(Serving),
+    Serving(HttpBackend),
     /// It is about to end.
     Stopping,
 }
 
-/// What the answers are read from.
+/// The sources of all answers.
 #[derive(Clone)]
-pub struct Serving {
+pub struct HttpBackend {
     pub(super) metrics: Arc<Metrics>,
-    events: Events,
-    store: Arc<dyn Reads>,
+    events: EventSender,
+    store: Arc<dyn TaskSearch>,
     gauges: ReadGauges,
     freshness: Freshness,
-    ask: Arc<dyn Fn(Asked) -> Answer + Send + Sync>,
+    send: Arc<dyn Fn(OneShotRequest) -> PendingReply + Send + Sync>,
     access: Access,
 }
 
-impl fmt::Debug for Serving {
+impl fmt::Debug for HttpBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serving").finish_non_exhaustive()
+        f.debug_struct("HttpBackend").finish_non_exhaustive()
     }
 }
 
-/// Who may send what.
+/// Access control: the tokens, and the addresses that gave wrong ones.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// `None` if the server has no tokens.
     pub(crate) tokens: watch::Receiver<Option<Tokens>>,
-    pub(crate) failures: Arc<Failures>,
+    pub(crate) failures: Arc<TokenFailures>,
     pub(crate) logs: Arc<LogLimit>,
 }
 
-/// Reads gauges, with what the schedulers have in memory.
-pub type ReadGauges = Arc<dyn Fn(&[InMemory], &Limits) -> Result<Gauges, StoreError> + Send + Sync>;
+/// Reads gauges, given the tasks that the schedulers have in memory.
+pub type ReadGauges =
+    Arc<dyn Fn(&[MemoryGauges], &GaugeLimits) -> Result<Gauges, StoreError> + Send + Sync>;
 
-/// What is read from the store, whose type the router need not know.
-trait Reads: Send + Sync {
-    fn search(&self, wanted: &Wanted, sees: Sees<'_>) -> Result<Found, StoreError>;
+/// A search in the store, without the type of the store.
+trait TaskSearch: Send + Sync {
+    fn search(
+        &self,
+        query: &SearchQuery,
+        is_visible: RouteFilter<'_>,
+    ) -> Result<SearchResults, StoreError>;
 }
 
-struct Reader<S>(Arc<S>);
+struct StoreSearch<S>(Arc<S>);
 
-impl<S: ReadStore> Reads for Reader<S> {
-    fn search(&self, wanted: &Wanted, sees: Sees<'_>) -> Result<Found, StoreError> {
-        search(&View::new(self.0.clone()), wanted, sees)
+impl<S: ReadStore> TaskSearch for StoreSearch<S> {
+    fn search(
+        &self,
+        query: &SearchQuery,
+        is_visible: RouteFilter<'_>,
+    ) -> Result<SearchResults, StoreError> {
+        search(&LedgerView::new(self.0.clone()), query, is_visible)
     }
 }
 
-impl Serving {
+impl HttpBackend {
     pub(crate) fn new<S: ReadStore>(
         (store, gauges, freshness): (Arc<S>, ReadGauges, Freshness),
         counted: Arc<Metrics>,
-        events: Events,
-        ask: impl Fn(Asked) -> Answer + Send + Sync + 'static,
+        events: EventSender,
+        send: impl Fn(OneShotRequest) -> PendingReply + Send + Sync + 'static,
         access: Access,
     ) -> Self {
         Self {
             metrics: counted,
             events,
-            store: Arc::new(Reader(store)),
+            store: Arc::new(StoreSearch(store)),
             gauges,
             freshness,
-            ask: Arc::new(ask),
+            send: Arc::new(send),
             access,
         }
     }
@@ -139,7 +148,7 @@ impl Serving {
         self.access.tokens.borrow().clone()
     }
 
-    /// Returns what a secret of a peer gives.
+    /// Returns the grant of a peer's secret.
     ///
     /// # Errors
     ///
@@ -159,22 +168,22 @@ impl Serving {
     }
 
     /// Sends a request of a client.
-    pub(super) fn request(&self, asked: Asked) -> Answer {
-        (self.ask)(asked)
+    pub(super) fn request(&self, request: OneShotRequest) -> PendingReply {
+        (self.send)(request)
     }
 
     /// Waits until the scheduler has answered. Returns `None` if it does not.
     pub(super) async fn ask<T>(
         &self,
-        event: impl FnOnce(oneshot::Sender<T>) -> Event,
+        event: impl FnOnce(oneshot::Sender<T>) -> ServerEvent,
     ) -> Option<T> {
-        let (tell, told) = oneshot::channel();
-        self.events.send(event(tell)).ok()?;
-        timeout(PATIENCE, told).await.ok()?.ok()
+        let (sender, answer) = oneshot::channel();
+        self.events.send(event(sender)).ok()?;
+        timeout(TIMEOUT, answer).await.ok()?.ok()
     }
 }
 
-/// Why there is nothing that an answer could be read from.
+/// The reason why the server cannot answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotServing {
     Opening,
@@ -201,7 +210,7 @@ impl From<NotServing> for String {
     }
 }
 
-impl State {
+impl HttpState {
     pub(super) fn new(configs: watch::Receiver<Config>, tls: HttpTls) -> Self {
         Self {
             configs,
@@ -209,9 +218,9 @@ impl State {
             connections: Arc::default(),
             closed: watch::Sender::new(false),
             phase: Mutex::new(Phase::Opening),
-            turn: Arc::default(),
-            page_turn: Arc::default(),
-            search_turn: Arc::default(),
+            gauges_cache: Arc::default(),
+            page_gauges_cache: Arc::default(),
+            search_lock: Arc::default(),
         }
     }
 
@@ -222,70 +231,70 @@ impl State {
         drop(before);
     }
 
-    /// Returns what the answers are read from, or why there is nothing.
-    pub(super) fn serving(&self) -> Result<Serving, NotServing> {
+    /// Returns the sources of answers, or why there are none.
+    pub(super) fn backend(&self) -> Result<HttpBackend, NotServing> {
         let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
         match &*phase {
             Phase::Opening => Err(match self.configs.borrow().cluster {
                 None => NotServing::Opening,
                 Some(_) => NotServing::Joining,
             }),
-            Phase::Serving(serving) => Ok(serving.clone()),
+            Phase::Serving(backend) => Ok(backend.clone()),
             Phase::Stopping => Err(NotServing::Stopping),
         }
     }
 
     /// Returns the gauges of `/metrics`, or why they cannot be read.
-    pub(super) async fn gauges(&self, serving: Serving) -> Result<Arc<Gauges>, String> {
-        read_gauges(&self.turn, serving, Limits::SCRAPE).await
+    pub(super) async fn gauges(&self, backend: HttpBackend) -> Result<Arc<Gauges>, String> {
+        read_gauges(&self.gauges_cache, backend, GaugeLimits::SCRAPE).await
     }
 
     /// Returns the gauges of the page, or why they cannot be read.
-    pub(super) async fn page_gauges(&self, serving: Serving) -> Result<Arc<Gauges>, String> {
-        read_gauges(&self.page_turn, serving, Limits::PAGE).await
+    pub(super) async fn page_gauges(&self, backend: HttpBackend) -> Result<Arc<Gauges>, String> {
+        read_gauges(&self.page_gauges_cache, backend, GaugeLimits::PAGE).await
     }
 
     /// Looks for the tasks with an id, on the routes that are seen.
     pub(super) async fn search(
         &self,
-        serving: Serving,
-        wanted: Wanted,
-        sees: impl Fn(&str) -> bool + Send + 'static,
-    ) -> Result<Found, String> {
-        let fresh = serving.freshness.wait(None).await;
+        backend: HttpBackend,
+        query: SearchQuery,
+        is_visible: impl Fn(&str) -> bool + Send + 'static,
+    ) -> Result<SearchResults, String> {
+        let fresh = backend.freshness.wait(None).await;
         fresh.map_err(|refusal| refusal.message.to_string())?;
-        let turn = take(&self.search_turn).await?;
-        blocking(turn, move |()| serving.store.search(&wanted, &sees)).await
+        let guard = lock_in_time(&self.search_lock).await?;
+        read_blocking(guard, move |()| backend.store.search(&query, &is_visible)).await
     }
 
     /// Waits until no request reads the store.
-    pub(super) async fn read_is_over(&self) {
-        drop(self.turn.lock().await);
-        drop(self.page_turn.lock().await);
-        drop(self.search_turn.lock().await);
+    pub(super) async fn wait_for_reads(&self) {
+        drop(self.gauges_cache.lock().await);
+        drop(self.page_gauges_cache.lock().await);
+        drop(self.search_lock.lock().await);
     }
 }
 
-async fn take<L>(turn: &Arc<Turn<L>>) -> Result<OwnedMutexGuard<L>, String> {
-    let turn = timeout(PATIENCE, turn.clone().lock_owned()).await;
-    turn.map_err(|_| STUCK.to_owned())
+async fn lock_in_time<L>(mutex: &Arc<AsyncMutex<L>>) -> Result<OwnedMutexGuard<L>, String> {
+    let guard = timeout(TIMEOUT, mutex.clone().lock_owned()).await;
+    guard.map_err(|_| STUCK.to_owned())
 }
 
 async fn read_gauges(
-    turn: &Arc<Turn<Option<Last>>>,
-    serving: Serving,
-    limits: Limits,
+    cache: &Arc<AsyncMutex<Option<CachedGauges>>>,
+    backend: HttpBackend,
+    limits: GaugeLimits,
 ) -> Result<Arc<Gauges>, String> {
-    let turn = take(turn).await?;
-    if let Some((read, gauges)) = &*turn
-        && read.elapsed() < FRESH
+    let guard = lock_in_time(cache).await?;
+    if let Some((read, gauges)) = &*guard
+        && read.elapsed() < CACHE_LIFETIME
     {
         return Ok(gauges.clone());
     }
-    let memory = serving.ask(Event::InMemory).await;
+    let memory = backend.ask(ServerEvent::InMemory).await;
     let memory = memory.ok_or(SCHEDULER)?;
-    blocking(turn, move |last| {
-        let gauges = Arc::new((serving.gauges)(&memory, &limits)?);
+    read_blocking(guard, move |last| {
+        let gauges = Arc::new((backend.gauges)(&memory, &limits)?);
         *last = Some((Instant::now(), gauges.clone()));
         Ok(gauges)
     })
@@ -298,12 +307,12 @@ const STUCK: &str = "the disk of data_dir does not answer: check it";
 
 /// Reads from the store on a thread that may block. A read that panics has met damage that no
 /// checksum shows. The turn is over when the read is, even if nothing waits for it any more.
-async fn blocking<T: Send + 'static, L: Send + 'static>(
-    mut turn: OwnedMutexGuard<L>,
+async fn read_blocking<T: Send + 'static, L: Send + 'static>(
+    mut guard: OwnedMutexGuard<L>,
     read: impl FnOnce(&mut L) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, String> {
-    let reading = tokio::task::spawn_blocking(move || read(&mut turn));
-    match timeout(PATIENCE, reading).await {
+    let reading = tokio::task::spawn_blocking(move || read(&mut guard));
+    match timeout(TIMEOUT, reading).await {
         Ok(Ok(Ok(read))) => Ok(read),
         Ok(Ok(Err(error))) => Err(error.to_string()),
         Ok(Err(_)) => {

@@ -13,11 +13,11 @@ use tokio::{
 
 use super::*;
 use crate::{
-    connection::{Answer, NoReply},
-    driver::{Event, Events},
+    connection::{NoReply, PendingReply},
+    driver::{EventSender, ServerEvent},
 };
 use hyper_delay_config::Cluster;
-use hyper_delay_engine::metrics::{InMemory, Limits, Metrics};
+use hyper_delay_engine::metrics::{GaugeLimits, MemoryGauges, Metrics};
 use hyper_delay_store::fake::Fake;
 
 /// A listener, and what a server would give it. `configs` lives as long as the listener.
@@ -33,12 +33,12 @@ async fn start() -> (Http, SocketAddr, watch::Sender<Config>) {
 }
 
 /// Answers as a scheduler does until no event can come any more.
-fn answer(events: Receiver<Event>) {
+fn answer(events: Receiver<ServerEvent>) {
     thread::spawn(move || {
         for event in events {
             match event {
-                Event::IsReady(tell) => drop(tell.send(Ok(()))),
-                Event::InMemory(tell) => drop(tell.send(vec![InMemory::default()])),
+                ServerEvent::IsReady(sender) => drop(sender.send(Ok(()))),
+                ServerEvent::InMemory(sender) => drop(sender.send(vec![MemoryGauges::default()])),
                 _ => {}
             }
         }
@@ -46,20 +46,24 @@ fn answer(events: Receiver<Event>) {
 }
 
 /// What a server without tokens gives the listener, whose requests get no reply.
-fn serving(store: Arc<Fake>, metrics: Arc<Metrics>, events: mpsc::Sender<Event>) -> Serving {
+fn serving(
+    store: Arc<Fake>,
+    metrics: Arc<Metrics>,
+    events: mpsc::Sender<ServerEvent>,
+) -> HttpBackend {
     let access = Access {
         tokens: watch::channel(None).1,
         failures: Arc::default(),
         logs: Arc::default(),
     };
-    let ask = |_| -> Answer { Box::pin(async { Err(NoReply::Unknown) }) };
+    let ask = |_| -> PendingReply { Box::pin(async { Err(NoReply::Unknown) }) };
     let read = store.clone();
-    let gauges = move |memory: &[InMemory], limits: &Limits| {
-        hyper_delay_engine::metrics::read(&read, &memory[0], limits)
+    let gauges = move |memory: &[MemoryGauges], limits: &GaugeLimits| {
+        hyper_delay_engine::metrics::read_gauges(&read, &memory[0], limits)
     };
     let store = (store, Arc::new(gauges) as _, Default::default());
-    let events = Events::from(events);
-    Serving::new(store, metrics, events, ask, access)
+    let events = EventSender::from(events);
+    HttpBackend::new(store, metrics, events, ask, access)
 }
 
 async fn get(address: SocketAddr, path: &str) -> (u16, String) {
@@ -80,10 +84,10 @@ async fn ready_begins_with_the_store_and_ends_with_the_shutdown() {
     answer(received);
     let store = Arc::new(Fake::default());
     let metrics = Arc::new(Metrics::default());
-    http.serves(serving(store.clone(), metrics, events));
+    http.set_serving(serving(store.clone(), metrics, events));
     assert_eq!(get(address, "/readyz").await, (200, "ready\n".to_owned()));
     assert_eq!(get(address, "/metrics").await.0, 200);
-    http.stops();
+    http.set_stopping();
     let stopping = "the server is shutting down: wait for its restart\n";
     for path in ["/readyz", "/metrics"] {
         assert_eq!(get(address, path).await, (503, stopping.to_owned()));
@@ -120,13 +124,13 @@ async fn a_failed_write_and_a_scheduler_that_has_ended_are_reasons() {
     let (http, address, _configs) = start().await;
     let (events, received) = mpsc::channel();
     let metrics = Arc::new(Metrics::default());
-    http.serves(serving(Arc::default(), metrics.clone(), events));
+    http.set_serving(serving(Arc::default(), metrics.clone(), events));
     drop(received);
     let ended = "the scheduler does not answer: look at the log\n";
     for path in ["/readyz", "/metrics"] {
         assert_eq!(get(address, path).await, (503, ended.to_owned()));
     }
-    let _ = metrics.write.during(|| Err::<(), ()>(()));
+    let _ = metrics.write.run(|| Err::<(), ()>(()));
     let failed = "a write to the store has failed: look at the log\n";
     assert_eq!(get(address, "/readyz").await, (503, failed.to_owned()));
     assert_eq!(get(address, "/healthz").await.0, 200);

@@ -3,27 +3,35 @@ use std::sync::mpsc::{self, Receiver};
 use super::*;
 use hyper_delay_protocol::Accept;
 
-fn outbox(capacity: usize) -> (Outbox, Receiver<Report>) {
+fn outbox(capacity: usize) -> (ConnectionOutbox, Receiver<OutboxReport>) {
     let (reports, inbox) = mpsc::channel();
-    let reports = Reports::new(move |report| drop(reports.send(report)));
-    (Outbox::new(7, reports, capacity, Clock::new()), inbox)
+    let reports = ReportSender::new(move |report| drop(reports.send(report)));
+    (
+        ConnectionOutbox::new(7, reports, capacity, Clock::new()),
+        inbox,
+    )
 }
 
 #[test]
 fn request_of_any_length_fits_if_no_other_is_under_way() {
     let (outbox, _) = outbox(2);
-    for (line, weight) in [(0, 1), (PAGE - 1, 1), (PAGE, 2), (100 * PAGE, 2)] {
+    for (line, weight) in [
+        (0, 1),
+        (WEIGHT_UNIT_BYTES - 1, 1),
+        (WEIGHT_UNIT_BYTES, 2),
+        (100 * WEIGHT_UNIT_BYTES, 2),
+    ] {
         assert_eq!(outbox.weight(line), weight, "{line}");
-        assert!(outbox.try_take(weight));
+        assert!(outbox.try_reserve(weight));
         assert!(!outbox.is_answered());
-        assert_eq!(outbox.try_take(1), weight < 2);
-        outbox.give(2);
+        assert_eq!(outbox.try_reserve(1), weight < 2);
+        outbox.release(2);
         assert!(outbox.is_answered());
     }
 }
 
-fn delivery(seq: u64, until: Tick) -> Message {
-    Message::Deliver {
+fn delivery(seq: u64, until: Tick) -> ConsumerMessage {
+    ConsumerMessage::Deliver {
         seq,
         route: "route".into(),
         id: "task".into(),
@@ -43,27 +51,27 @@ async fn a_long_queue_drops_late_deliveries_and_nothing_else_and_says_so() {
         outbox.push(delivery(seq, Tick::ZERO));
         if seq % 10 == 0 {
             outbox.push(delivery(seq, Tick::new(u64::MAX)));
-            outbox.push(Message::Quiet(1));
+            outbox.push(ConsumerMessage::Done(1));
         }
     }
-    let messages = outbox.all().await.unwrap();
+    let messages = outbox.take_all().await.unwrap();
     assert!(messages.len() <= 2 * 2_000 + 1, "{}", messages.len());
     let replies = messages.iter();
-    let replies = replies.filter(|message| matches!(message, Message::Quiet(_)));
+    let replies = replies.filter(|message| matches!(message, ConsumerMessage::Done(_)));
     assert_eq!(replies.count(), 1_000);
     let live = messages.iter().filter_map(|message| match message {
-        Message::Deliver { seq, until, .. } if *until > Tick::ZERO => Some(*seq),
+        ConsumerMessage::Deliver { seq, until, .. } if *until > Tick::ZERO => Some(*seq),
         _ => None,
     });
     assert!(live.eq((0..10_000).step_by(10)), "in their order");
     let reported = inbox.try_iter().map(|event| match event {
-        Report::Input(Input::SentTooLate {
+        OutboxReport::Input(SchedulerInput::SentTooLate {
             copy, attempt: 1, ..
         }) => (copy.consumer, copy.seq),
         event => panic!("{event:?}"),
     });
     let late = messages.iter().filter_map(|message| match message {
-        Message::Deliver { seq, until, .. } if *until == Tick::ZERO => Some((7, *seq)),
+        ConsumerMessage::Deliver { seq, until, .. } if *until == Tick::ZERO => Some((7, *seq)),
         _ => None,
     });
     let mut all: Vec<_> = reported.chain(late).collect();
@@ -76,21 +84,21 @@ async fn what_is_not_written_is_told_at_the_end_and_replies_stay() {
     let (outbox, inbox) = outbox(1);
     let late = Tick::new(u64::MAX);
     outbox.push(delivery(1, late));
-    outbox.push(Message::Quiet(1));
-    assert!(outbox.next().await);
+    outbox.push(ConsumerMessage::Done(1));
+    assert!(outbox.next_batch().await);
     outbox.push(delivery(2, late));
-    outbox.not_written(outbox.copy_of(3, "task".into()), 1);
+    outbox.add_unwritten(outbox.copy_of(3, "task".into()), 1);
     let unwritten = outbox
         .take_unwritten()
         .into_iter()
         .map(|input| match input {
-            Input::Unwritten { copy, attempt: 1 } => (copy.consumer, copy.seq),
+            SchedulerInput::Unwritten { copy, attempt: 1 } => (copy.consumer, copy.seq),
             input => panic!("{input:?}"),
         });
     assert_eq!(unwritten.collect::<Vec<_>>(), [(7, 1), (7, 2), (7, 3)]);
     assert!(matches!(
         outbox.batch().pop_front(),
-        Some(Message::Quiet(1))
+        Some(ConsumerMessage::Done(1))
     ));
     assert!(outbox.batch().is_empty() && outbox.take_unwritten().is_empty());
     assert!(inbox.try_recv().is_err());
@@ -102,13 +110,13 @@ async fn a_writer_that_cannot_write_drops_what_is_late_and_knows_the_next() {
     for (seq, write_by) in [(1, 10), (2, 30)] {
         outbox.push(delivery(seq, Tick::new(write_by)));
     }
-    assert!(outbox.next().await);
+    assert!(outbox.next_batch().await);
     for (seq, write_by) in [(3, 20), (4, 10)] {
         outbox.push(delivery(seq, Tick::new(write_by)));
     }
     let late = || {
         let late = inbox.try_iter().map(|event| match event {
-            Report::Input(Input::SentTooLate { copy, .. }) => copy.seq,
+            OutboxReport::Input(SchedulerInput::SentTooLate { copy, .. }) => copy.seq,
             event => panic!("{event:?}"),
         });
         late.collect::<Vec<_>>()

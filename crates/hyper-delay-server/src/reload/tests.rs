@@ -14,7 +14,7 @@ use tokio::{task::JoinHandle, time::sleep};
 use tracing::subscriber::DefaultGuard;
 
 use super::*;
-use hyper_delay_protocol::access::{Entry, Right, TokenFile};
+use hyper_delay_protocol::access::{Right, TokenEntry, TokenFile};
 
 /// The log of a test.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ impl Write for Log {
 /// A reloader that runs, with files of its own.
 struct World {
     directory: TempDir,
-    updates: mpsc::Receiver<Update>,
+    updates: mpsc::Receiver<ServerUpdate>,
     log: Log,
     running: JoinHandle<()>,
     _configs: watch::Sender<Config>,
@@ -125,20 +125,20 @@ fn write_identity(directory: &Path, identity: &Identity) {
 fn write_tokens(path: &Path) {
     let mut file = TokenFile::read_or_new(path).unwrap();
     let routes = vec!["*".to_owned()];
-    let entry = Entry::new("name".to_owned(), vec![Right::Admin], routes);
+    let entry = TokenEntry::new("name".to_owned(), vec![Right::Admin], routes);
     file.add(entry.unwrap().0).unwrap();
     file.write().unwrap();
 }
 
 /// Lets the reloader look this many times.
-async fn looks(number: u32) {
+async fn wait_for_checks(number: u32) {
     sleep(number * PERIOD + PERIOD / 100).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn files_that_do_not_change_are_neither_reported_nor_sent() {
     let mut world = World::start().await;
-    looks(3).await;
+    wait_for_checks(3).await;
     world.updates.try_recv().unwrap_err();
     assert_eq!(world.log.count("have changed"), 0);
     assert_eq!(world.log.count("has changed"), 0);
@@ -151,16 +151,19 @@ async fn tls_files_that_become_invalid_are_reported_once_and_the_old_ones_stay_i
     let renewed = identity(4_000);
     // Only the key: it does not belong to the certificate.
     fs::write(world.path("key.pem"), &renewed.key).unwrap();
-    looks(1).await;
+    wait_for_checks(1).await;
     assert_eq!(world.log.count(REPORT), 1);
     assert_eq!(world.log.count("which does not belong"), 1);
-    looks(2).await;
+    wait_for_checks(2).await;
     assert_eq!(world.log.count(REPORT), 1);
     world.updates.try_recv().unwrap_err();
     // The certificate follows, and everything is valid again.
     fs::write(world.path("cert.pem"), &renewed.cert).unwrap();
-    looks(2).await;
-    assert!(matches!(world.updates.try_recv().unwrap(), Update::Tls(_)));
+    wait_for_checks(2).await;
+    assert!(matches!(
+        world.updates.try_recv().unwrap(),
+        ServerUpdate::Tls(_)
+    ));
     world.updates.try_recv().unwrap_err();
     assert_eq!(world.log.count(REPORT), 1);
 }
@@ -172,15 +175,15 @@ async fn file_of_tokens_that_becomes_invalid_is_reported_once_and_the_old_tokens
     let path = world.path("tokens.json");
     let valid = fs::read(&path).unwrap();
     fs::write(&path, "{\"tokens\":[{}]}").unwrap();
-    looks(1).await;
+    wait_for_checks(1).await;
     assert_eq!(world.log.count(REPORT), 1);
-    looks(2).await;
+    wait_for_checks(2).await;
     assert_eq!(world.log.count(REPORT), 1);
     world.updates.try_recv().unwrap_err();
     fs::write(&path, valid).unwrap();
-    looks(2).await;
+    wait_for_checks(2).await;
     let update = world.updates.try_recv().unwrap();
-    assert!(matches!(update, Update::Tokens(_)));
+    assert!(matches!(update, ServerUpdate::Tokens(_)));
     world.updates.try_recv().unwrap_err();
     assert_eq!(world.log.count(REPORT), 1);
 }
@@ -189,12 +192,15 @@ async fn file_of_tokens_that_becomes_invalid_is_reported_once_and_the_old_tokens
 async fn new_certificate_that_expires_soon_is_reported_once() {
     const REPORT: &str = "in less than 14 days: renew it";
     let mut world = World::start().await;
-    looks(1).await;
+    wait_for_checks(1).await;
     assert_eq!(world.log.count(REPORT), 0);
     write_identity(world.directory.path(), &identity(13));
-    looks(1).await;
-    assert!(matches!(world.updates.try_recv().unwrap(), Update::Tls(_)));
+    wait_for_checks(1).await;
+    assert!(matches!(
+        world.updates.try_recv().unwrap(),
+        ServerUpdate::Tls(_)
+    ));
     assert_eq!(world.log.count(REPORT), 1);
-    looks(2).await;
+    wait_for_checks(2).await;
     assert_eq!(world.log.count(REPORT), 1);
 }

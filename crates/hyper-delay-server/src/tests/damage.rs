@@ -63,14 +63,14 @@ impl Running {
     fn start(directory: &Path) -> Result<Self, StoreError> {
         let store = Arc::new(Embedded::open(directory)?);
         let (stop, stopped) = oneshot::channel();
-        let (tell, told) = mpsc::channel();
+        let (sender, address) = mpsc::channel();
         let served = store.clone();
         let thread = thread::spawn(move || {
             let mut runtime = tokio::runtime::Builder::new_multi_thread();
             let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                tell.send(listener.local_addr().unwrap()).unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
                 let config = Config {
                     max_attempts: Some(1),
                     sync: Sync::Never,
@@ -84,7 +84,7 @@ impl Running {
             })
         });
         Ok(Self {
-            address: told.recv().unwrap(),
+            address: address.recv().unwrap(),
             store,
             stop,
             thread,

@@ -11,9 +11,9 @@ use testkit::{
 };
 
 use super::*;
-use hyper_delay_archive::{backup::Stream, salvage};
+use hyper_delay_archive::{backup::BackupStream, salvage};
 use hyper_delay_engine::{
-    ledger::{Op, Order, Outcome},
+    ledger::{Op, Outcome, ScheduleOrder},
     sizes::Sizes,
 };
 use hyper_delay_protocol::Compression;
@@ -155,7 +155,7 @@ async fn make(folder: &Path) {
         // The files are as a kill leaves them while nothing is written.
         let _ = fs::remove_dir_all(&into);
         copy(&data, &into.join("data"));
-        let mut stream = Stream::begin(kept.snapshot().unwrap(), now());
+        let mut stream = BackupStream::begin(kept.snapshot().unwrap(), now());
         let backup = stream.next(1 << 20).unwrap();
         fs::write(into.join("tasks.backup"), backup).unwrap();
         drop(consumer);
@@ -177,7 +177,7 @@ fn finished_names_of_the_release_are_remembered() {
     let store = Arc::new(Embedded::open_with(place.path(), OpenOptions::default()).unwrap());
     let mut ledger = Ledger::open(store, DEDUPE_SECONDS * 1000, Sizes::SMALL).unwrap();
     let mut schedule = |route: &str, half: u32, now: u64| {
-        let order = Order {
+        let order = ScheduleOrder {
             route: route.into(),
             id: format!("{route}-{half}").into(),
             named: true,

@@ -15,7 +15,7 @@ use rustls::{
 };
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{PROTOCOL, Tls, TlsError, validity::Validity};
+use super::{PROTOCOL, ServerTls, TlsError, validity::Validity};
 use hyper_delay_config::TlsFiles;
 
 /// The largest file that is read. Bundles of all public authorities take a quarter of it.
@@ -28,7 +28,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// that change meanwhile cannot be mixed unnoticed.
 pub(super) struct Material<'a> {
     files: &'a TlsFiles,
-    fields: Fields,
+    fields: FieldNames,
     cert: io::Result<Vec<u8>>,
     key: io::Result<Vec<u8>>,
     client_ca: Option<io::Result<Vec<u8>>>,
@@ -36,17 +36,17 @@ pub(super) struct Material<'a> {
 
 /// Identifies the contents of the files. A file that cannot be read counts as one content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp([Option<u128>; 3]);
+pub(crate) struct TlsStamp([Option<u128>; 3]);
 
 /// The names of the files in the configuration.
 #[derive(Debug, Clone, Copy)]
-struct Fields {
+struct FieldNames {
     cert: &'static str,
     key: &'static str,
     ca: &'static str,
 }
 
-impl Fields {
+impl FieldNames {
     const OF_CLIENTS: Self = Self {
         cert: "tls.cert",
         key: "tls.key",
@@ -63,21 +63,21 @@ impl<'a> Material<'a> {
     pub(super) fn read(files: &'a TlsFiles) -> Self {
         Self {
             files,
-            fields: Fields::OF_CLIENTS,
+            fields: FieldNames::OF_CLIENTS,
             cert: read(&files.cert),
             key: read(&files.key),
             client_ca: files.client_ca.as_deref().map(read),
         }
     }
 
-    pub(super) fn stamp(&self) -> Stamp {
+    pub(super) fn stamp(&self) -> TlsStamp {
         let of = |bytes: &io::Result<Vec<u8>>| bytes.as_deref().ok().map(xxh3_128);
         let client_ca = self.client_ca.as_ref().and_then(of);
-        Stamp([of(&self.cert), of(&self.key), client_ca])
+        TlsStamp([of(&self.cert), of(&self.key), client_ca])
     }
 
-    /// Returns what new connections need, if all files are valid and belong together.
-    pub(super) fn server(self) -> Result<Tls, TlsError> {
+    /// Returns the TLS of new connections, if all files are valid and belong together.
+    pub(super) fn into_server_tls(self) -> Result<ServerTls, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let (files, fields) = (self.files, self.fields);
         let chain = certificates(fields.cert, &files.cert, self.cert)?;
@@ -96,13 +96,13 @@ impl<'a> Material<'a> {
         };
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| refused(fields, files, &error))?;
+            .map_err(|error| key_error(fields, files, &error))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         // A resumed session would skip the check of the client's certificate. Connections are long,
         // so that their handshakes cost little.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Tls {
+        Ok(ServerTls {
             config: Arc::new(config),
             validity,
         })
@@ -211,8 +211,8 @@ fn verifier(
         .map_err(|error| bad(error.to_string()))
 }
 
-/// Names what is wrong with a certificate and its key.
-fn refused(fields: Fields, files: &TlsFiles, error: &rustls::Error) -> TlsError {
+/// Returns the error of a certificate and a key that cannot be used.
+fn key_error(fields: FieldNames, files: &TlsFiles, error: &rustls::Error) -> TlsError {
     match error {
         rustls::Error::InconsistentKeys(_) => {
             let why = format!(

@@ -3,19 +3,19 @@
 //! [`reload`](crate::reload) reads the files. A set of files is used only if it is valid as a
 //! whole. Each connection keeps what was in force when it was accepted.
 
+mod certificate_names;
 mod error;
 mod material;
-mod names;
 mod validity;
 
 use std::sync::Arc;
 
 use rustls::ServerConfig;
 
+pub(crate) use certificate_names::client_certificate_names;
 pub use error::TlsError;
 pub use material::OwnCertificate;
-pub(crate) use material::Stamp as TlsStamp;
-pub(crate) use names::names;
+pub(crate) use material::TlsStamp;
 
 use hyper_delay_config::TlsFiles;
 use material::Material;
@@ -25,22 +25,22 @@ use validity::Validity;
 /// a browser, is refused.
 const PROTOCOL: &[u8] = b"hyper-delay";
 
-/// What new connections need.
+/// The TLS of new connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Tls {
+pub(crate) struct ServerTls {
     pub(crate) config: Arc<ServerConfig>,
     /// `None` if it cannot be read.
     pub(crate) validity: Option<Validity>,
 }
 
-impl Tls {
+impl ServerTls {
     /// When the certificate expires, in Unix seconds.
     pub(crate) fn expiry(&self) -> Option<i64> {
         Some(self.validity?.until())
     }
 }
 
-type Loaded = (Result<Option<Tls>, TlsError>, Option<TlsStamp>);
+type LoadedTls = (Result<Option<ServerTls>, TlsError>, Option<TlsStamp>);
 
 /// Returns the same for the HTTP listener, whose clients offer the name of HTTP.
 pub(crate) fn for_http(config: &ServerConfig) -> Arc<ServerConfig> {
@@ -58,15 +58,15 @@ pub(crate) fn for_http(config: &ServerConfig) -> Arc<ServerConfig> {
 pub fn load_for_nodes(
     files: &TlsFiles,
 ) -> Result<(ServerConfig, rustls::ClientConfig, OwnCertificate), TlsError> {
-    Material::read(files).nodes()
+    Material::read(files).into_link_tls()
 }
 
 /// Reads the files. Also returns what identifies their contents, valid or not.
-pub(crate) fn load(files: Option<&TlsFiles>) -> Loaded {
+pub(crate) fn load(files: Option<&TlsFiles>) -> LoadedTls {
     let Some(files) = files else {
         return (Ok(None), None);
     };
     let material = Material::read(files);
     let stamp = material.stamp();
-    (material.server().map(Some), Some(stamp))
+    (material.into_server_tls().map(Some), Some(stamp))
 }

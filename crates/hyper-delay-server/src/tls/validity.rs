@@ -22,9 +22,9 @@ pub(crate) struct Validity {
     is_authority: bool,
 }
 
-/// Why clients refuse a certificate, or soon will.
+/// The reason why clients refuse a certificate, or soon will.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum CertificateProblem {
     #[error("the certificate in tls.cert expired at {0}: clients refuse it; renew it")]
     Expired(Timestamp),
     #[error(
@@ -63,31 +63,31 @@ impl Validity {
         self.until
     }
 
-    /// Returns what is wrong with the certificate now.
-    pub(crate) fn trouble(self) -> Option<Trouble> {
+    /// Returns the problem of the certificate now, if it has one.
+    pub(crate) fn problem(self) -> Option<CertificateProblem> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        self.trouble_at(i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or(i64::MAX))
+        self.problem_at(i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or(i64::MAX))
     }
 
-    fn trouble_at(self, now: i64) -> Option<Trouble> {
+    fn problem_at(self, now: i64) -> Option<CertificateProblem> {
         let time = |second| Timestamp::from_second(second).unwrap_or(Timestamp::MAX);
         if now > self.until {
-            Some(Trouble::Expired(time(self.until)))
+            Some(CertificateProblem::Expired(time(self.until)))
         } else if now < self.from {
-            Some(Trouble::Early(time(self.from)))
+            Some(CertificateProblem::Early(time(self.from)))
         } else if self.until - now < SOON {
-            Some(Trouble::Soon(time(self.until)))
+            Some(CertificateProblem::Soon(time(self.until)))
         } else if self.is_authority {
-            Some(Trouble::Authority)
+            Some(CertificateProblem::Authority)
         } else {
             None
         }
     }
 
-    /// Logs what is wrong with the certificate in this file.
+    /// Logs the problem of the certificate in this file, if it has one.
     pub(crate) fn warn(self, file: &Path) {
-        if let Some(trouble) = self.trouble() {
-            tracing::warn!(target: TARGET, file = %file.display(), "{trouble}");
+        if let Some(problem) = self.problem() {
+            tracing::warn!(target: TARGET, file = %file.display(), "{problem}");
         }
     }
 }
@@ -105,20 +105,23 @@ mod tests {
             is_authority: false,
         };
         let at = |second| Timestamp::from_second(second).unwrap();
-        let early = Some(Trouble::Early(at(10 * day)));
-        let soon = Some(Trouble::Soon(at(100 * day)));
-        let expired = Some(Trouble::Expired(at(100 * day)));
-        assert_eq!(validity.trouble_at(10 * day - 1), early);
-        assert_eq!(validity.trouble_at(10 * day), None);
-        assert_eq!(validity.trouble_at(86 * day), None);
-        assert_eq!(validity.trouble_at(86 * day + 1), soon);
-        assert_eq!(validity.trouble_at(100 * day), soon);
-        assert_eq!(validity.trouble_at(100 * day + 1), expired);
+        let early = Some(CertificateProblem::Early(at(10 * day)));
+        let soon = Some(CertificateProblem::Soon(at(100 * day)));
+        let expired = Some(CertificateProblem::Expired(at(100 * day)));
+        assert_eq!(validity.problem_at(10 * day - 1), early);
+        assert_eq!(validity.problem_at(10 * day), None);
+        assert_eq!(validity.problem_at(86 * day), None);
+        assert_eq!(validity.problem_at(86 * day + 1), soon);
+        assert_eq!(validity.problem_at(100 * day), soon);
+        assert_eq!(validity.problem_at(100 * day + 1), expired);
         let of_authority = Validity {
             is_authority: true,
             ..validity
         };
-        assert_eq!(of_authority.trouble_at(10 * day), Some(Trouble::Authority));
+        assert_eq!(
+            of_authority.problem_at(10 * day),
+            Some(CertificateProblem::Authority)
+        );
     }
 
     #[test]

@@ -2,18 +2,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Record, number};
+use super::{Record, sharded_number};
 use crate::{Bytes, StoreError};
 use hyper_delay_protocol::{AuditRow, Filter};
 
-/// What an operator did, stored in a ring.
+/// An action of an operator, stored in a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditLine {
     /// Its number, counted from 1 in each shard.
     pub number: u64,
-    /// When it was done, in Unix milliseconds.
+    /// The time of the action, in Unix milliseconds.
     pub at: u64,
-    /// What was done.
+    /// The action.
     pub act: Box<str>,
     /// The route.
     pub route: Box<str>,
@@ -49,20 +49,20 @@ pub struct AuditFilter {
 impl Record<'_> for AuditLine {}
 
 impl AuditLine {
-    /// How many lines of a shard are kept.
-    pub const KEPT: u64 = 1_000;
+    /// The number of lines that a shard keeps: the newest ones.
+    pub const RETAINED: u64 = 1_000;
 
-    /// Returns its place in the ring of its shard.
+    /// Returns its slot in the ring of its shard.
     #[must_use]
-    pub const fn place(&self) -> u64 {
-        number::place_of(self.number, Self::KEPT)
+    pub const fn ring_slot(&self) -> u64 {
+        sharded_number::ring_slot_of(self.number, Self::RETAINED)
     }
 
     /// Encodes it.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         match &self.filter {
-            Some(filter) => super::encode_followed(self, filter),
+            Some(filter) => super::encode_pair(self, filter),
             None => super::encode(self),
         }
     }
@@ -73,11 +73,11 @@ impl AuditLine {
     ///
     /// If it cannot be decoded.
     pub fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
-        let (line, filter) = super::decode_followed(bytes)?;
+        let (line, filter) = super::decode_pair(bytes)?;
         Ok(Self { filter, ..line })
     }
 
-    /// Returns it as operators see it.
+    /// Returns the row that operators receive.
     #[must_use]
     pub fn row(&self) -> AuditRow {
         let filter = self.filter.as_ref();

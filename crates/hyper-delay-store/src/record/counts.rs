@@ -4,7 +4,7 @@ use super::{Name, Place, Record};
 
 /// Number of stored tasks of a route, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct StoredCounts {
     /// Waiting for their time, or in flight.
     pub waiting: u64,
     /// Due, and without a consumer.
@@ -13,13 +13,13 @@ pub struct Counts {
     pub dead: u64,
     /// Bytes of the payloads of the waiting and parked tasks, but for those whose [`Name`] was
     /// written by an older server.
-    #[serde(deserialize_with = "super::or_zero")]
+    #[serde(deserialize_with = "super::missing_as_zero")]
     pub bytes: u64,
 }
 
-impl Record<'_> for Counts {}
+impl Record<'_> for StoredCounts {}
 
-impl Counts {
+impl StoredCounts {
     /// Returns whether all counts are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -34,7 +34,7 @@ impl Counts {
 
     /// Counts a task.
     pub const fn add(&mut self, name: &Name) {
-        let count = self.of_mut(name.place);
+        let count = self.count_mut(name.place);
         *count = count.wrapping_add(1);
         self.bytes = self.bytes.wrapping_add(name.pending_bytes());
     }
@@ -62,7 +62,7 @@ impl Counts {
     }
 
     /// Returns the count that includes a task of this state.
-    const fn of_mut(&mut self, place: Place) -> &mut u64 {
+    const fn count_mut(&mut self, place: Place) -> &mut u64 {
         match place {
             Place::Waiting(_) => &mut self.waiting,
             Place::Parked(_) => &mut self.parked,
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_pending_tasks() {
-        let mut counts = Counts::default();
+        let mut counts = StoredCounts::default();
         for place in [Place::Waiting(1), Place::Parked(1), Place::Dead(1)] {
             counts.add(&name(place, 10));
         }
@@ -115,11 +115,11 @@ mod tests {
             parked: 300,
             dead: 3,
         };
-        let read: Counts = record::decode(&record::encode(&old)).unwrap();
+        let read: StoredCounts = record::decode(&record::encode(&old)).unwrap();
         assert_eq!((read.tasks(), read.bytes), ([1, 300, 3], 0));
-        let new = record::encode(&Counts { bytes: 7, ..read });
+        let new = record::encode(&StoredCounts { bytes: 7, ..read });
         assert_eq!(record::decode::<Old>(&new).unwrap(), old);
-        assert_eq!(record::decode::<Counts>(&new).unwrap().bytes, 7);
+        assert_eq!(record::decode::<StoredCounts>(&new).unwrap().bytes, 7);
         let whole = record::encode(&name(Place::Parked(9), 0));
         let cut = &whole[..whole.len() - 1];
         assert_eq!(

@@ -23,19 +23,19 @@ pub const APPLIED: &[u8] = b"applied";
 /// The key in `meta` of the last entry that a replica had when it was synced.
 pub const SYNCED: &[u8] = b"synced";
 
-/// The key in `meta` of what was in flight when a leadership of a shard ended as planned.
+/// The key in `meta` of the deliveries in flight when a leadership of a shard ended as planned.
 pub const HANDED_OVER: &[u8] = b"handed-over";
 
-/// What the keys in `meta` of paused routes begin with.
+/// The prefix of the keys in `meta` of paused routes.
 pub const PAUSED: &[u8] = b"paused/";
 
-/// What the keys in `meta` of bulk operations begin with.
+/// The prefix of the keys in `meta` of bulk operations.
 pub const JOBS: &[u8] = b"job/";
 
-/// What the keys in `meta` of the lines of the audit begin with.
+/// The prefix of the keys in `meta` of the lines of the audit.
 pub const AUDIT: &[u8] = b"audit/";
 
-/// What the keys in `meta` of the index of expiry begin with.
+/// The prefix of the keys in `meta` of the index of expiry.
 pub const EXPIRY: &[u8] = b"expiry/";
 
 /// The length of the longest route in bytes. A record that was not written by the server can have a
@@ -60,7 +60,7 @@ pub fn time(at: u64, seq: u64) -> [u8; 16] {
 /// Returns the key of a task's state.
 #[must_use]
 pub fn name(route: &str, id: &str) -> Bytes {
-    let mut key = of_route(route, id.len());
+    let mut key = route_prefix(route, id.len());
     key.extend_from_slice(id.as_bytes());
     key.into()
 }
@@ -68,13 +68,13 @@ pub fn name(route: &str, id: &str) -> Bytes {
 /// Returns the prefix of the keys of a route, which is also the key of its counts.
 #[must_use]
 pub fn route(route: &str) -> Bytes {
-    of_route(route, 0).into()
+    route_prefix(route, 0).into()
 }
 
 /// Returns the key of an entry in a space that is ordered by route and time.
 #[must_use]
 pub fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
-    let mut key = of_route(route, 16);
+    let mut key = route_prefix(route, 16);
     key.extend_from_slice(&time(at, seq));
     key.into()
 }
@@ -91,10 +91,10 @@ pub fn job(id: u64) -> Vec<u8> {
     [JOBS, &id.to_be_bytes()].concat()
 }
 
-/// Returns the key of a place in the ring of the audit.
+/// Returns the key of a slot in the ring of the audit.
 #[must_use]
-pub fn audit(place: u64) -> Vec<u8> {
-    [AUDIT, &place.to_be_bytes()].concat()
+pub fn audit(slot: u64) -> Vec<u8> {
+    [AUDIT, &slot.to_be_bytes()].concat()
 }
 
 /// Returns the key of a task in the index of expiry.
@@ -150,7 +150,7 @@ pub fn route_of(key: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(route).ok()?, rest))
 }
 
-fn of_route(route: &str, more: usize) -> Vec<u8> {
+fn route_prefix(route: &str, more: usize) -> Vec<u8> {
     let length = u8::try_from(route.len()).expect("a route is at most 128 bytes long");
     let mut key = Vec::with_capacity(1 + route.len() + more);
     key.push(length);

@@ -4,27 +4,27 @@
 //! which is specified and stable. A server reads every released version and writes the newest.
 
 mod audit;
+mod bulk_job;
 mod counts;
-mod entry;
-mod job;
+mod entry_row;
 pub mod key;
 mod name;
-pub mod number;
-mod placed;
-mod set_sum;
+mod set_hash;
+pub mod sharded_number;
 mod task;
+mod task_entry;
 mod terms;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use audit::{AuditFilter, AuditLine};
-pub use counts::Counts;
-pub use entry::Entry;
-pub use job::{Act, Job, Progress};
-pub use name::{Done, Expiring, Name, Place};
-pub use placed::Placed;
-pub use set_sum::SetSum;
+pub use bulk_job::{BulkJob, JobAction, JobState};
+pub use counts::StoredCounts;
+pub use entry_row::EntryRow;
+pub use name::{ExpiryEntry, FinishedTask, Name, Place};
+pub use set_hash::SetHash;
 pub use task::{Digest, Task};
+pub use task_entry::TaskEntry;
 pub use terms::stored_terms;
 
 use crate::{Bytes, StoreError};
@@ -35,7 +35,7 @@ const PLAIN: u8 = 1;
 /// The version of a record with an extension, the newest that this server reads and writes.
 pub const VERSION: u8 = 2;
 
-/// What a row of the store contains.
+/// The value of a row of the store.
 ///
 /// A record may have an extension: fields that most of its kind lack. It follows the other fields,
 /// and the version says that it is there.
@@ -56,8 +56,8 @@ pub trait Record<'a>: Serialize + Deserialize<'a> {
     ///
     /// If records of this kind have none, or it is damaged.
     fn extend(&mut self, _extension: &'a [u8]) -> Result<&'a [u8], StoreError> {
-        let why = "records of this kind have no extension";
-        Err(StoreError::damage("read a record", why))
+        let reason = "records of this kind have no extension";
+        Err(StoreError::damage("read a record", reason))
     }
 }
 
@@ -72,10 +72,10 @@ pub fn encode<'a, R: Record<'a>>(record: &R) -> Bytes {
 
 /// Encodes a record whose variable part has about `length` bytes.
 pub fn encode_with_hint<'a, R: Record<'a>>(record: &R, length: usize) -> Bytes {
-    encoded(record, length).into()
+    encode_to_vec(record, length).into()
 }
 
-fn encoded<'a, R: Record<'a>>(record: &R, length: usize) -> Vec<u8> {
+fn encode_to_vec<'a, R: Record<'a>>(record: &R, length: usize) -> Vec<u8> {
     /// The fixed fields, and the ids and routes of most tasks.
     const FIXED: usize = 128;
     let mut bytes = Vec::with_capacity(FIXED + length);
@@ -90,8 +90,8 @@ fn encoded<'a, R: Record<'a>>(record: &R, length: usize) -> Vec<u8> {
 /// Encodes the entry of a dead letter with the reason for its death. A server of an older version
 /// reads only the entry, if it has no extension.
 #[must_use]
-pub fn encode_dead(entry: &Entry<'_>, reason: &str) -> Bytes {
-    let mut bytes = encoded(entry, reason.len());
+pub fn encode_dead(entry: &TaskEntry<'_>, reason: &str) -> Bytes {
+    let mut bytes = encode_to_vec(entry, reason.len());
     bytes.extend_from_slice(reason.as_bytes());
     bytes.into()
 }
@@ -101,7 +101,7 @@ pub fn encode_dead(entry: &Entry<'_>, reason: &str) -> Bytes {
 /// # Errors
 ///
 /// If the bytes are damaged, or a newer server wrote them.
-pub fn decode_dead(bytes: &[u8]) -> Result<(Entry<'_>, Option<&str>), StoreError> {
+pub fn decode_dead(bytes: &[u8]) -> Result<(TaskEntry<'_>, Option<&str>), StoreError> {
     let (entry, reason) = decode_with_rest(bytes)?;
     let reason =
         std::str::from_utf8(reason).map_err(|error| StoreError::damage("read a record", error))?;
@@ -109,12 +109,12 @@ pub fn decode_dead(bytes: &[u8]) -> Result<(Entry<'_>, Option<&str>), StoreError
 }
 
 /// Encodes a record and another one after it. A server of an older version reads only the first.
-fn encode_followed<'a, R: Record<'a>>(record: &R, second: &impl Serialize) -> Bytes {
-    append(second, encoded(record, 0)).into()
+fn encode_pair<'a, R: Record<'a>>(record: &R, second: &impl Serialize) -> Bytes {
+    append(second, encode_to_vec(record, 0)).into()
 }
 
 /// Decodes a record and the one after it, if there is one.
-fn decode_followed<'a, R: Record<'a>, S: Deserialize<'a>>(
+fn decode_pair<'a, R: Record<'a>, S: Deserialize<'a>>(
     bytes: &'a [u8],
 ) -> Result<(R, Option<S>), StoreError> {
     let (record, rest) = decode_with_rest(bytes)?;
@@ -135,7 +135,7 @@ pub fn decode<'a, R: Record<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
 }
 
 /// Reads the last field of a record, which older servers did not write: 0 then.
-fn or_zero<'a, D: Deserializer<'a>>(field: D) -> Result<u64, D::Error> {
+fn missing_as_zero<'a, D: Deserializer<'a>>(field: D) -> Result<u64, D::Error> {
     Ok(u64::deserialize(field).unwrap_or_default())
 }
 

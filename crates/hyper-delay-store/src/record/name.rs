@@ -5,7 +5,7 @@ use super::{
     terms::{append_terms, take_terms},
 };
 use crate::StoreError;
-use hyper_delay_protocol::{State, Terms};
+use hyper_delay_protocol::{TaskState, Terms};
 
 /// The state of a task, stored under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +23,9 @@ pub struct Name {
     /// The digest of the content.
     pub digest: Digest,
     /// The length of the payload in bytes. 0 if an older server has written the name.
-    #[serde(deserialize_with = "super::or_zero")]
+    #[serde(deserialize_with = "super::missing_as_zero")]
     pub bytes: u64,
-    /// What applies to the task instead of the settings.
+    /// The terms of the task, which replace the settings.
     #[serde(skip)]
     pub terms: Option<Box<Terms>>,
 }
@@ -78,11 +78,11 @@ pub enum Place {
 impl Place {
     /// Returns the state of a task that is not in flight.
     #[must_use]
-    pub const fn state(self) -> State {
+    pub const fn state(self) -> TaskState {
         match self {
-            Self::Waiting(_) => State::Waiting,
-            Self::Parked(_) => State::Parked,
-            Self::Dead(_) => State::Dead,
+            Self::Waiting(_) => TaskState::Waiting,
+            Self::Parked(_) => TaskState::Parked,
+            Self::Dead(_) => TaskState::Dead,
         }
     }
 
@@ -97,7 +97,7 @@ impl Place {
 
 /// A finished task in the deduplication window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
+pub struct FinishedTask {
     /// The time it expires, in Unix milliseconds.
     pub until: u64,
     /// Number of rounds, over all revisions.
@@ -106,15 +106,15 @@ pub struct Done {
     pub digest: Digest,
 }
 
-impl Record<'_> for Done {}
+impl Record<'_> for FinishedTask {}
 
 /// The name of a task, stored under the time of its expiry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expiring<'a> {
+pub struct ExpiryEntry<'a> {
     /// The route of the task.
     pub route: &'a str,
     /// The id of the task.
     pub id: &'a str,
 }
 
-impl<'a> Record<'a> for Expiring<'a> {}
+impl<'a> Record<'a> for ExpiryEntry<'a> {}

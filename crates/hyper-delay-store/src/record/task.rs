@@ -18,7 +18,7 @@ pub struct Task<'a> {
     /// The payload, which the server does not interpret.
     #[serde(serialize_with = "bytes")]
     pub payload: &'a [u8],
-    /// What applies to the task instead of the settings.
+    /// The terms of the task, which replace the settings.
     #[serde(skip)]
     pub terms: Option<Box<Terms>>,
     /// The headers as a JSON object; empty if there are none. They are not content.

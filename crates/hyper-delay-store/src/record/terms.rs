@@ -6,7 +6,7 @@ use hyper_delay_protocol::Terms;
 
 /// The terms of a task as they are stored. The fields are those of [`Terms`].
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Stored {
+struct StoredTerms {
     expires_at: Option<u64>,
     ack_timeout_ms: Option<u64>,
     max_attempts: Option<u32>,
@@ -24,7 +24,7 @@ pub(super) fn append_terms(terms: Option<&Terms>, bytes: Vec<u8>) -> Vec<u8> {
             retry_delay_ms,
             max_retry_delay_ms,
         } = *terms;
-        Stored {
+        StoredTerms {
             expires_at,
             ack_timeout_ms,
             max_attempts,
@@ -44,9 +44,9 @@ pub fn stored_terms(terms: Option<&Terms>) -> Vec<u8> {
 
 /// Takes terms from the start of the bytes, and returns the rest.
 pub(super) fn take_terms(bytes: &[u8]) -> Result<(Option<Box<Terms>>, &[u8]), StoreError> {
-    let (stored, rest): (Option<Stored>, _) = take(bytes)?;
+    let (stored, rest): (Option<StoredTerms>, _) = take(bytes)?;
     let terms = stored.map(|stored| {
-        let Stored {
+        let StoredTerms {
             expires_at,
             ack_timeout_ms,
             max_attempts,

@@ -1,9 +1,10 @@
 use clap::Args;
 
 use super::{
-    Failure,
-    remote::{Remote, print, print_json, report},
-    value,
+    CommandError,
+    output::{print, print_json, report},
+    remote::Remote,
+    time_format,
 };
 
 /// Print what operators changed, newest first. The server keeps the last 1,000 changes.
@@ -21,7 +22,7 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let mut left = self.limit.unwrap_or(u64::MAX);
         let mut is_empty = true;
@@ -39,7 +40,7 @@ impl Audit {
                     print_json(line)?;
                     continue;
                 }
-                let at = value::rfc_3339(line.at_millis);
+                let at = time_format::format_rfc_3339(line.at_millis);
                 let mut text = format!("{at} {} {}", line.act, line.route);
                 if let Some(id) = &line.id {
                     text += &format!(" {id}");
@@ -55,7 +56,7 @@ impl Audit {
                 }
                 for (what, at) in [("from", line.from_millis), ("until", line.until_millis)] {
                     if let Some(at) = at {
-                        text += &format!(", {what} {}", value::rfc_3339(at));
+                        text += &format!(", {what} {}", time_format::format_rfc_3339(at));
                     }
                 }
                 if line.in_flight {

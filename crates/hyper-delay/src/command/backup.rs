@@ -11,8 +11,9 @@ use hyper_delay_client::{Client, Code, RequestError};
 use jiff::Timestamp;
 
 use super::{
-    Failure,
-    remote::{Remote, print, report},
+    CommandError,
+    output::{print, report},
+    remote::Remote,
 };
 use hyper_delay_archive::backup;
 use hyper_delay_fjall::data_directory::sync_with_parents;
@@ -39,19 +40,19 @@ pub(super) struct Backup {
 }
 
 impl Backup {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         if self.to.as_os_str() == "-" {
             let mut out = io::stdout().lock();
             if out.is_terminal() {
-                return Err(Failure::Terminal);
+                return Err(CommandError::Terminal);
             }
             let client = self.remote.connect().await?;
-            return receive(&client, &mut out, Failure::Output).await;
+            return receive(&client, &mut out, CommandError::Output).await;
         }
         if self.to.exists() && !self.to.is_dir() {
-            return Err(Failure::NoFolder(self.to));
+            return Err(CommandError::NoFolder(self.to));
         }
-        fs::create_dir_all(&self.to).map_err(Failure::file(&self.to))?;
+        fs::create_dir_all(&self.to).map_err(CommandError::file(&self.to))?;
         let client = self.remote.connect().await?;
         let (path, checked) = into_folder(&client, &self.to).await?;
         print(&path.display().to_string())?;
@@ -63,17 +64,17 @@ impl Backup {
 async fn into_folder(
     client: &Client,
     folder: &Path,
-) -> Result<(PathBuf, backup::Checked), Failure> {
-    let (mut file, path) = begin(folder, Timestamp::now).map_err(Failure::file(folder))?;
+) -> Result<(PathBuf, backup::BackupSummary), CommandError> {
+    let (mut file, path) = begin(folder, Timestamp::now).map_err(CommandError::file(folder))?;
     let unfinished = unfinished(&path);
-    let failed = || Failure::file(&unfinished);
+    let failed = || CommandError::file(&unfinished);
     let written = async {
         receive(client, &mut file, failed()).await?;
         file.sync_all().map_err(failed())?;
         let written = File::open(&unfinished).map_err(failed())?;
         let checked = backup::check(BufReader::new(written), &unfinished.display().to_string())?;
-        fs::rename(&unfinished, &path).map_err(Failure::file(&path))?;
-        sync_with_parents(folder).map_err(Failure::file(folder))?;
+        fs::rename(&unfinished, &path).map_err(CommandError::file(&path))?;
+        sync_with_parents(folder).map_err(CommandError::file(folder))?;
         Ok((path.clone(), checked))
     };
     let written = written.await;
@@ -113,14 +114,14 @@ fn unfinished(path: &Path) -> PathBuf {
 async fn receive(
     client: &Client,
     out: &mut impl Write,
-    failed: impl Fn(io::Error) -> Failure,
-) -> Result<(), Failure> {
+    failed: impl Fn(io::Error) -> CommandError,
+) -> Result<(), CommandError> {
     let mut backup = client.backup();
     let mut is_begun = false;
     loop {
         let piece = match backup.next().await {
             Err(source) if is_begun && is_end(&source) => {
-                return Err(Failure::BackupCut { source });
+                return Err(CommandError::BackupCut { source });
             }
             piece => piece?,
         };

@@ -8,11 +8,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
-    Failure,
-    remote::{Remote, print, print_json},
-    value,
+    CommandError,
+    output::{print, print_json},
+    remote::Remote,
+    time_format,
 };
-use crate::load::{self, Figures, Mode, Plan, Tally};
+use crate::load::{self, Figures, LoadMode, LoadPlan, LoadTally};
 
 /// Put load on a running server and print the measurements.
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub(super) struct Bench {
     ///   late      from the time a task is due to its delivery; the tasks fall due
     ///             at an even rate
     #[arg(value_name = "MODE", verbatim_doc_comment)]
-    mode: Mode,
+    mode: LoadMode,
     /// Number of connections. Each schedules on a route of its own.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
@@ -45,7 +46,7 @@ pub(super) struct Bench {
     payload_bytes: usize,
     /// Time from scheduling a task until it is due. Default: 1h for schedule, 0s for deliver, 1s
     /// for late.
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_duration)]
     delay: Option<Duration>,
     /// Tasks that fall due per second. Used by late only.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -70,8 +71,8 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        let tally = Arc::new(Tally::new());
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let tally = Arc::new(LoadTally::new());
         let plan = self.plan()?;
         let bar = tokio::spawn(progress(plan.tasks, tally.clone()));
         let figures = load::run(plan, tally, self.server_pid).await;
@@ -86,20 +87,20 @@ impl Bench {
         }
         match figures.early {
             0 => Ok(()),
-            early => Err(Failure::Early { early }),
+            early => Err(CommandError::Early { early }),
         }
     }
 
-    fn plan(&self) -> Result<Plan, Failure> {
+    fn plan(&self) -> Result<LoadPlan, CommandError> {
         let (delay, tasks) = match self.mode {
-            Mode::Schedule => (Duration::from_secs(3_600), self.tasks),
-            Mode::Deliver => (Duration::ZERO, self.tasks),
-            Mode::Late => (
+            LoadMode::Schedule => (Duration::from_secs(3_600), self.tasks),
+            LoadMode::Deliver => (Duration::ZERO, self.tasks),
+            LoadMode::Late => (
                 Duration::from_secs(1),
                 u64::from(self.rate) * u64::from(self.seconds),
             ),
         };
-        Ok(Plan {
+        Ok(LoadPlan {
             address: self.remote.addr.clone(),
             tls: self.remote.tls(),
             token: self.remote.token()?,
@@ -118,7 +119,7 @@ impl Bench {
 }
 
 /// Shows a progress bar if standard error is a terminal. Never resolves in that case.
-async fn progress(tasks: u64, tally: Arc<Tally>) {
+async fn progress(tasks: u64, tally: Arc<LoadTally>) {
     const STEP: Duration = Duration::from_millis(100);
     if !io::stderr().is_terminal() {
         return;
@@ -142,11 +143,11 @@ impl Drop for ClearOnDrop {
     }
 }
 
-fn table(figures: &Figures) -> Result<(), Failure> {
+fn table(figures: &Figures) -> Result<(), CommandError> {
     let (tasks, times) = match figures.mode {
-        Mode::Schedule => ("scheduled, on disk", "schedule to ack"),
-        Mode::Deliver => ("scheduled, delivered, acknowledged", "schedule to delivery"),
-        Mode::Late => ("delivered", "lateness"),
+        LoadMode::Schedule => ("scheduled, on disk", "schedule to ack"),
+        LoadMode::Deliver => ("scheduled, delivered, acknowledged", "schedule to delivery"),
+        LoadMode::Late => ("delivered", "lateness"),
     };
     let row = |name: &str, value: &str| print(&format!("{name:<36}{value}"));
     row(
@@ -155,7 +156,7 @@ fn table(figures: &Figures) -> Result<(), Failure> {
     )?;
     let seconds = figures.seconds;
     row(tasks, &format!(" {} in {seconds:.2} s", figures.tasks))?;
-    if figures.mode != Mode::Late {
+    if figures.mode != LoadMode::Late {
         let rate = format!(" {:.0}", figures.tasks_per_second);
         row("tasks per second", &rate)?;
     }
@@ -166,7 +167,7 @@ fn table(figures: &Figures) -> Result<(), Failure> {
     ] {
         row(
             &format!("{times}, {name}"),
-            &format!(" {}", value::millis(time)),
+            &format!(" {}", time_format::format_millis(time)),
         )?;
     }
     for (name, figure) in [

@@ -7,28 +7,29 @@ use std::{
 
 use hyper_delay_client::{Bulk, Client, Count, Job};
 
-use super::{Failure, remote::print};
+use super::{CommandError, output::print};
 
 /// Counts what an operation changes, asks unless `yes` is set, begins it and waits for its end.
 pub(super) async fn run(
     client: &Client,
     bulk: Bulk,
-    (verb, past): (&str, &str),
+    verb: &str,
+    past: &str,
     yes: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let count = bulk.count().await?;
-    let tasks = counted(count);
+    let tasks = describe_count(count);
     if count.tasks == 0 && !count.more {
         return print(&format!("{tasks} match"));
     }
-    if !yes && !confirmed(&format!("{verb} {tasks}?"))? {
+    if !yes && !confirm(&format!("{verb} {tasks}?"))? {
         return print("nothing is changed");
     }
     let job = bulk.await?;
-    let job = ended(client, job).await?;
+    let job = wait_until_done(client, job).await?;
     match job.state.as_str() {
         "done" => print(&format!("{past}: {}", job.changed)),
-        state => Err(Failure::Job {
+        state => Err(CommandError::Job {
             number: job.number,
             state: state.to_owned(),
             changed: job.changed,
@@ -36,7 +37,7 @@ pub(super) async fn run(
     }
 }
 
-fn counted(Count { tasks, more, .. }: Count) -> String {
+fn describe_count(Count { tasks, more, .. }: Count) -> String {
     match more {
         true => format!("{tasks} tasks or more"),
         false if tasks == 1 => "1 task".to_owned(),
@@ -45,29 +46,29 @@ fn counted(Count { tasks, more, .. }: Count) -> String {
 }
 
 /// Asks on the terminal. Without a terminal the answer is an error that names the option.
-fn confirmed(question: &str) -> Result<bool, Failure> {
+fn confirm(question: &str) -> Result<bool, CommandError> {
     let input = io::stdin();
     if !input.is_terminal() {
-        return Err(Failure::Unconfirmed {
+        return Err(CommandError::Unconfirmed {
             question: question.to_owned(),
         });
     }
-    let asked = io::stderr().write_all(format!("{question} [y/N] ").as_bytes());
-    asked.map_err(Failure::Report)?;
+    let written = io::stderr().write_all(format!("{question} [y/N] ").as_bytes());
+    written.map_err(CommandError::Report)?;
     let mut answer = String::new();
     let read = input.lock().read_line(&mut answer);
-    read.map_err(Failure::Input)?;
+    read.map_err(CommandError::Input)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Waits for the end of a job.
-async fn ended(client: &Client, mut job: Job) -> Result<Job, Failure> {
+async fn wait_until_done(client: &Client, mut job: Job) -> Result<Job, CommandError> {
     const PAUSE: Duration = Duration::from_millis(100);
     while job.is_running() {
         tokio::time::sleep(PAUSE).await;
         let jobs = client.jobs().await?;
         let found = jobs.into_iter().find(|other| other.number == job.number);
-        job = found.ok_or(Failure::Job {
+        job = found.ok_or(CommandError::Job {
             number: job.number,
             state: "not in the list of jobs any more".to_owned(),
             changed: job.changed,

@@ -1,9 +1,6 @@
 use clap::Args;
 
-use super::{
-    Failure,
-    remote::{Remote, print},
-};
+use super::{CommandError, output::print, remote::Remote};
 
 /// Remove a task in any state; fail if it does not exist.
 #[derive(Debug, Args)]
@@ -18,11 +15,11 @@ pub(super) struct Cancel {
 }
 
 impl Cancel {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let Self { route, id, remote } = self;
         let cancelled = remote.connect().await?.cancel(&route, &id).await?;
         if !cancelled.found {
-            return Err(Failure::NoTask { route, id });
+            return Err(CommandError::NoTask { route, id });
         }
         print(&format!(
             "{id} on {route} is cancelled{}",

@@ -4,10 +4,11 @@ use clap::Args;
 use hyper_delay_client::{Bulk, Client, DeadLetter};
 
 use super::{
-    Failure, bulk,
-    listing::print_payload,
-    remote::{Remote, print, print_json, report},
-    value,
+    CommandError, bulk,
+    output::{print, print_json, report},
+    remote::Remote,
+    task_format::print_payload,
+    time_format,
 };
 
 /// List the dead letters of a route, oldest first, or revive or remove them.
@@ -25,10 +26,10 @@ pub(super) struct Dead {
     #[arg(long, value_name = "TEXT", conflicts_with = "one")]
     reason: Option<String>,
     /// Only tasks that died at this time or later.
-    #[arg(long, value_name = "TIME", value_parser = value::moment, conflicts_with = "one")]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, conflicts_with = "one")]
     from: Option<u64>,
     /// Only tasks that died before this time.
-    #[arg(long, value_name = "TIME", value_parser = value::moment, conflicts_with = "one")]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, conflicts_with = "one")]
     until: Option<u64>,
     /// Also print the headers and payloads.
     #[arg(long, conflicts_with = "act")]
@@ -56,30 +57,30 @@ pub(super) struct Dead {
 }
 
 impl Dead {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let route = self.route.clone();
         if let Some(id) = self.kick {
             return match client.kick(&route, &id).await? {
                 true => print(&format!("{id} on {route} is due now")),
-                false => Err(Failure::NoDeadLetter { route, id }),
+                false => Err(CommandError::NoDeadLetter { route, id }),
             };
         }
         if let Some(id) = self.delete {
             return match client.delete(&route, &id).await? {
                 true => print(&format!("{id} on {route} is removed")),
-                false => Err(Failure::NoDeadLetter { route, id }),
+                false => Err(CommandError::NoDeadLetter { route, id }),
             };
         }
         if self.kick_all {
             // Without a terminal there is no question: nothing is lost.
             let yes = self.yes || !io::stdin().is_terminal();
             let kick = self.matching(client.kick_all(&route));
-            return bulk::run(&client, kick, ("make due now", "due now"), yes).await;
+            return bulk::run(&client, kick, "make due now", "due now", yes).await;
         }
         if self.delete_all {
             let delete = self.matching(client.delete_all(&route));
-            return bulk::run(&client, delete, ("remove", "removed"), self.yes).await;
+            return bulk::run(&client, delete, "remove", "removed", self.yes).await;
         }
         self.list(&client).await
     }
@@ -97,7 +98,7 @@ impl Dead {
         bulk
     }
 
-    async fn list(&self, client: &Client) -> Result<(), Failure> {
+    async fn list(&self, client: &Client) -> Result<(), CommandError> {
         /// The maximum `limit` of the protocol.
         const PAGE: u16 = 1_000;
         let mut after: Option<String> = None;
@@ -122,7 +123,7 @@ impl Dead {
                 if self.json {
                     print_json(letter)?;
                 } else {
-                    print(&described(letter))?;
+                    print(&describe_dead_letter(letter))?;
                     print_payload(&letter.content)?;
                 }
             }
@@ -138,14 +139,14 @@ impl Dead {
 }
 
 /// Describes a task in one line.
-fn described(letter: &DeadLetter) -> String {
+fn describe_dead_letter(letter: &DeadLetter) -> String {
     let (id, attempt) = (&letter.id, letter.attempt);
-    let due = value::rfc_3339(letter.fire_at_millis);
+    let due = time_format::format_rfc_3339(letter.fire_at_millis);
     let mut text = match letter.died_at_millis {
         0 => format!("{id} is not dead; it is due at {due}"),
         died_at => format!(
             "{id} died at {} after attempt {attempt}; it was due at {due}",
-            value::rfc_3339(died_at)
+            time_format::format_rfc_3339(died_at)
         ),
     };
     if let Some(reason) = &letter.reason {
@@ -163,7 +164,8 @@ mod tests {
 
     #[test]
     fn a_line_names_the_state_and_the_reason() {
-        let line = |json: &str| described(&serde_json::from_str(json).expect("a letter"));
+        let line =
+            |json: &str| describe_dead_letter(&serde_json::from_str(json).expect("a letter"));
         assert_eq!(
             line(
                 r#"{"id":"a","fire_at":0,"attempt":3,"died_at":1732616400007,"reason":"bad block"}"#

@@ -5,7 +5,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Failure, failure::Lost, log, remote::report};
+use super::{CommandError, error::LostTasks, log, output::report};
 use hyper_delay_archive::salvage;
 
 /// Print every readable task of a stopped server as a line of JSON.
@@ -22,18 +22,18 @@ pub(super) struct Export {
 }
 
 impl Export {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), CommandError> {
         log::start_client();
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = salvage::export(&self.dir, &mut out)?;
         for line in exported.missing.iter().chain(&exported.faults) {
             report(line)?;
         }
-        let lost = Lost {
+        let lost = LostTasks {
             known: exported.lost,
             most_unknown: exported.missing_tasks,
         };
         report(&format!("exported {}, lost {lost}", exported.tasks))?;
-        Failure::incomplete(lost, exported.missing.len())
+        CommandError::incomplete(lost, exported.missing.len())
     }
 }

@@ -1,15 +1,16 @@
 use clap::Args;
 
 use super::{
-    Failure,
-    remote::{Remote, print, print_json, report},
-    value,
+    CommandError,
+    output::{print, print_json, report},
+    remote::Remote,
+    time_format,
 };
 
 /// Print how many tasks are due in each of the next minutes, hours and days, if any.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay future")]
-pub(super) struct Future {
+pub(super) struct FutureCounts {
     /// Print all counts as one line of JSON, with the fields of the protocol.
     #[arg(long)]
     json: bool,
@@ -17,8 +18,8 @@ pub(super) struct Future {
     remote: Remote,
 }
 
-impl Future {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+impl FutureCounts {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         const MINUTE: u64 = 60_000;
         let future = self.remote.connect().await?.forecast().await?;
         if self.json {
@@ -33,14 +34,17 @@ impl Future {
             for (place, count) in (0..).zip(tasks).filter(|(_, count)| **count > 0) {
                 is_empty = false;
                 let at: u64 = from + place * length;
-                print(&format!("{name} of {}: {count}", value::rfc_3339(at)))?;
+                print(&format!(
+                    "{name} of {}: {count}",
+                    time_format::format_rfc_3339(at)
+                ))?;
             }
         }
         if is_empty {
             report("no task is due in the next year")?;
         }
         if let Some(until) = future.counted_until_millis {
-            let until = value::rfc_3339(until);
+            let until = time_format::format_rfc_3339(until);
             print(&format!(
                 "the server is counting; tasks from {until} on are missing"
             ))?;

@@ -3,10 +3,11 @@ use clap::Args;
 use hyper_delay_client::Content;
 
 use super::{
-    Failure,
-    failure::DecompressError,
-    listing::{described, print_payload},
-    remote::{Remote, print, print_json},
+    CommandError,
+    error::DecompressError,
+    output::{print, print_json},
+    remote::Remote,
+    task_format::{describe_task, print_payload},
 };
 use hyper_delay_protocol::{Compression, inflate::inflate};
 
@@ -33,20 +34,21 @@ pub(super) struct Get {
 }
 
 impl Get {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let (route, id) = (self.route, self.id);
         let task = client.get(&route, &id).payload(self.payload).await?;
         let Some(mut task) = task else {
-            return Err(Failure::NoTask { route, id });
+            return Err(CommandError::NoTask { route, id });
         };
         if self.decompress {
-            decompress(&mut task.content).map_err(|error| Failure::Decompress { id, error })?;
+            decompress(&mut task.content)
+                .map_err(|error| CommandError::Decompress { id, error })?;
         }
         if self.json {
             return print_json(&task);
         }
-        print(&described(&task))?;
+        print(&describe_task(&task))?;
         print_payload(&task.content)
     }
 }

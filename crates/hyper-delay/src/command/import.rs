@@ -11,8 +11,10 @@ use hyper_delay_client::{Client, Code, RequestError, Task};
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
-    Failure, files,
-    remote::{Remote, print, report},
+    CommandError, input_file,
+    output::{print, report},
+    remote::Remote,
+    restore,
 };
 use hyper_delay_archive::backup::{ImportLimits, Importer};
 use hyper_delay_config::Config;
@@ -83,19 +85,19 @@ pub(super) fn check_options(command: &str, given: &ArgMatches) -> Result<(), cla
 }
 
 /// A line with its number: a task, or why the line is refused.
-type Numbered = (u64, Result<Scheduled, String>);
+type NumberedLine = (u64, Result<ImportedTask, String>);
 
 #[derive(Debug)]
-struct Scheduled {
+struct ImportedTask {
     route: Arc<str>,
     id: Arc<str>,
     schedule: Schedule,
 }
 
 impl Import {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let lines = read(&self.file)?;
-        let tally = match &self.to {
+        let counts = match &self.to {
             Some(to) => {
                 let default = Config::default();
                 let limits = ImportLimits {
@@ -104,16 +106,16 @@ impl Import {
                 };
                 let store = Importer::begin(to, limits)?;
                 let imported = into_store(lines, store).await;
-                imported.inspect_err(|_| files::note_unfinished(to))?
+                imported.inspect_err(|_| restore::note_unfinished(to))?
             }
             None => into_server(lines, self.remote.connect().await?).await?,
         };
-        let Tally {
+        let ImportCounts {
             imported,
             refused,
             expired,
             ..
-        } = tally;
+        } = counts;
         let expired = match expired {
             0 => String::new(),
             tasks => format!(", expired {tasks}"),
@@ -121,35 +123,35 @@ impl Import {
         print(&format!("imported {imported}, refused {refused}{expired}"))?;
         match (refused, self.to) {
             (0, _) => Ok(()),
-            (refused, None) => Err(Failure::LinesRefused { refused }),
-            (refused, Some(to)) => Err(Failure::LinesRefusedTo { refused, to }),
+            (refused, None) => Err(CommandError::LinesRefused { refused }),
+            (refused, Some(to)) => Err(CommandError::LinesRefusedTo { refused, to }),
         }
     }
 }
 
 /// Counts lines, and reports the refused ones.
 #[derive(Debug, Default)]
-struct Tally {
+struct ImportCounts {
     imported: u64,
     refused: u64,
     /// Tasks whose time has passed, which are left out.
     expired: u64,
     /// Refused lines since the last one that was imported.
-    in_a_row: u32,
+    refused_in_a_row: u32,
 }
 
-impl Tally {
+impl ImportCounts {
     fn imported(&mut self) {
         self.imported += 1;
-        self.in_a_row = 0;
+        self.refused_in_a_row = 0;
     }
 
-    fn refused(&mut self, line: u64, why: &str) -> Result<(), Failure> {
+    fn refused(&mut self, line: u64, why: &str) -> Result<(), CommandError> {
         report(&format!("line {line}: {why}"))?;
         self.refused += 1;
-        self.in_a_row += 1;
-        match self.in_a_row {
-            MOST_REFUSED => Err(Failure::NoExport {
+        self.refused_in_a_row += 1;
+        match self.refused_in_a_row {
+            MOST_REFUSED => Err(CommandError::NoExport {
                 refused: MOST_REFUSED,
                 imported: self.imported,
             }),
@@ -159,18 +161,18 @@ impl Tally {
 }
 
 async fn into_store(
-    mut lines: mpsc::Receiver<io::Result<Numbered>>,
+    mut lines: mpsc::Receiver<io::Result<NumberedLine>>,
     mut store: Importer,
-) -> Result<Tally, Failure> {
-    let mut tally = Tally::default();
+) -> Result<ImportCounts, CommandError> {
+    let mut counts = ImportCounts::default();
     while let Some(line) = lines.recv().await {
-        let (number, task) = line.map_err(Failure::Input)?;
+        let (number, task) = line.map_err(CommandError::Input)?;
         let added = match task {
             Ok(task) if task.has_expired() => {
-                tally.expired += 1;
+                counts.expired += 1;
                 continue;
             }
-            Ok(Scheduled {
+            Ok(ImportedTask {
                 route,
                 id,
                 schedule,
@@ -178,30 +180,30 @@ async fn into_store(
             Err(why) => Err(why),
         };
         match added {
-            Ok(()) => tally.imported(),
-            Err(why) => tally.refused(number, &why)?,
+            Ok(()) => counts.imported(),
+            Err(why) => counts.refused(number, &why)?,
         }
     }
     store.finish()?;
-    Ok(tally)
+    Ok(counts)
 }
 
 async fn into_server(
-    mut lines: mpsc::Receiver<io::Result<Numbered>>,
+    mut lines: mpsc::Receiver<io::Result<NumberedLine>>,
     client: Client,
-) -> Result<Tally, Failure> {
-    let mut tally = Tally::default();
+) -> Result<ImportCounts, CommandError> {
+    let mut counts = ImportCounts::default();
     let mut sent = JoinSet::new();
     while let Some(line) = lines.recv().await {
-        let (number, task) = line.map_err(Failure::Input)?;
+        let (number, task) = line.map_err(CommandError::Input)?;
         let task = match task {
             Ok(task) if task.has_expired() => {
-                tally.expired += 1;
+                counts.expired += 1;
                 continue;
             }
             Ok(task) => task,
             Err(why) => {
-                tally.refused(number, &why)?;
+                counts.refused(number, &why)?;
                 continue;
             }
         };
@@ -210,22 +212,25 @@ async fn into_server(
         while sent.len() > most
             && let Some(answer) = sent.join_next().await
         {
-            answered(answer.expect("no schedule is aborted"), &mut tally)?;
+            let (number, answer) = answer.expect("no schedule is aborted");
+            count_answer(number, answer, &mut counts)?;
         }
         let client = client.clone();
         sent.spawn(async move { (number, client.schedule(task.into_task()).await.map(drop)) });
     }
     while let Some(answer) = sent.join_next().await {
-        answered(answer.expect("no schedule is aborted"), &mut tally)?;
+        let (number, answer) = answer.expect("no schedule is aborted");
+        count_answer(number, answer, &mut counts)?;
     }
-    Ok(tally)
+    Ok(counts)
 }
 
 /// Counts a task that the server took or refused. Any other failure ends the import.
-fn answered(
-    (number, answer): (u64, Result<(), RequestError>),
-    tally: &mut Tally,
-) -> Result<(), Failure> {
+fn count_answer(
+    number: u64,
+    answer: Result<(), RequestError>,
+    counts: &mut ImportCounts,
+) -> Result<(), CommandError> {
     let of_this_line = |code: &Code| {
         matches!(
             code,
@@ -233,13 +238,13 @@ fn answered(
         )
     };
     match answer {
-        Ok(()) => tally.imported(),
+        Ok(()) => counts.imported(),
         Err(RequestError::Refused(refusal)) if of_this_line(&refusal.code) => {
-            tally.refused(number, &refusal.message)?;
+            counts.refused(number, &refusal.message)?;
         }
-        Err(error @ RequestError::TooLong { .. }) => tally.refused(number, &error.to_string())?,
+        Err(error @ RequestError::TooLong { .. }) => counts.refused(number, &error.to_string())?,
         Err(source) => {
-            return Err(Failure::Import {
+            return Err(CommandError::Import {
                 line: number,
                 source,
             });
@@ -248,7 +253,7 @@ fn answered(
     Ok(())
 }
 
-impl Scheduled {
+impl ImportedTask {
     fn has_expired(&self) -> bool {
         let terms = self.schedule.terms.as_ref();
         let expires_at = terms.and_then(|terms| terms.expires_at);
@@ -306,11 +311,11 @@ fn with_terms(mut task: Task, terms: &Terms) -> Task {
 
 /// Reads and parses the lines on a thread of its own, as input can wait while the connection must
 /// not.
-fn read(file: &Path) -> Result<mpsc::Receiver<io::Result<Numbered>>, Failure> {
+fn read(file: &Path) -> Result<mpsc::Receiver<io::Result<NumberedLine>>, CommandError> {
     let mut input: Box<dyn BufRead + Send> = if file.as_os_str() == "-" {
         Box::new(BufReader::new(io::stdin()))
     } else {
-        Box::new(BufReader::new(files::open(file, "an export")?))
+        Box::new(BufReader::new(input_file::open(file, "an export")?))
     };
     let (sender, lines) = mpsc::channel(AHEAD);
     thread::spawn(move || {
@@ -343,7 +348,7 @@ fn next(input: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok((read > 0).then_some(line))
 }
 
-fn parse(line: &[u8]) -> Result<Scheduled, String> {
+fn parse(line: &[u8]) -> Result<ImportedTask, String> {
     let line = line.trim_ascii_end();
     let request = hyper_delay_protocol::parse(line).map_err(|refusal| refusal.message)?;
     let Request::Schedule(schedule) = request.request else {
@@ -351,7 +356,7 @@ fn parse(line: &[u8]) -> Result<Scheduled, String> {
     };
     let missing =
         |field: &str| format!("{field} is missing: give it, so that the import can be repeated");
-    Ok(Scheduled {
+    Ok(ImportedTask {
         route: schedule.route.clone().ok_or_else(|| missing("route_key"))?,
         id: schedule.id.clone().ok_or_else(|| missing("id"))?,
         schedule,

@@ -2,10 +2,11 @@ use clap::{Args, ValueEnum};
 use hyper_delay_client::TaskState;
 
 use super::{
-    Failure,
-    listing::{described, print_payload},
-    remote::{Remote, print, print_json, report},
-    value,
+    CommandError,
+    output::{print, print_json, report},
+    remote::Remote,
+    task_format::{describe_task, print_payload},
+    time_format,
 };
 
 /// List tasks in order of time: parked, waiting and dead ones.
@@ -21,12 +22,12 @@ pub(super) struct List {
     route: Option<String>,
     /// Only tasks in this state.
     #[arg(long)]
-    state: Option<State>,
+    state: Option<ListedState>,
     /// Only tasks that are due, or have died, at this time or later.
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time)]
     from: Option<u64>,
     /// Only tasks that are due, or have died, before this time.
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time)]
     until: Option<u64>,
     /// Maximum number of tasks to print. Default: all.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -42,14 +43,14 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum State {
+enum ListedState {
     Waiting,
     Parked,
     Dead,
 }
 
 impl List {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         /// The maximum `limit` of the protocol.
         const PAGE: u64 = 1_000;
         let client = self.remote.connect().await?;
@@ -64,9 +65,9 @@ impl List {
             }
             if let Some(state) = self.state {
                 query = query.state(match state {
-                    State::Waiting => TaskState::Waiting,
-                    State::Parked => TaskState::Parked,
-                    State::Dead => TaskState::Dead,
+                    ListedState::Waiting => TaskState::Waiting,
+                    ListedState::Parked => TaskState::Parked,
+                    ListedState::Dead => TaskState::Dead,
                 });
             }
             if let Some(from) = self.from {
@@ -84,7 +85,7 @@ impl List {
                 if self.json {
                     print_json(task)?;
                 } else {
-                    print(&described(task))?;
+                    print(&describe_task(task))?;
                     print_payload(&task.content)?;
                 }
             }

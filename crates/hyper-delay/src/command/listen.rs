@@ -7,9 +7,10 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::{
-    Failure,
-    remote::{Remote, print, to_json},
-    signal, value,
+    CommandError,
+    output::{print, to_json},
+    remote::Remote,
+    signal, time_format,
 };
 
 /// Print the deliveries of routes and acknowledge each after printing it.
@@ -43,8 +44,8 @@ pub(super) struct Listen {
 }
 
 impl Listen {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        let end = signal::end()?;
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let end = signal::shutdown_signal()?;
         let client = match self.decompress {
             true => self.remote.connect_with(|builder| builder).await?,
             false => self.remote.connect().await?,
@@ -59,7 +60,7 @@ impl Listen {
         Ok(closed?)
     }
 
-    async fn listen(&self, client: &Client) -> Result<(), Failure> {
+    async fn listen(&self, client: &Client) -> Result<(), CommandError> {
         // With a credit of 1, the server never sends a delivery that --count leaves unprinted.
         let credit = self.credit.or(self.count.map(|_| 1));
         let (sender, mut queue) = mpsc::channel(1);
@@ -101,7 +102,7 @@ impl Listen {
     }
 
     /// Returns what is printed of a delivery.
-    fn line(&self, delivery: &Delivery) -> Result<String, Failure> {
+    fn line(&self, delivery: &Delivery) -> Result<String, CommandError> {
         let late = delivery.lateness();
         let text = std::str::from_utf8(delivery.payload());
         if self.json {
@@ -116,7 +117,7 @@ impl Listen {
             delivery.route(),
             delivery.id(),
             delivery.attempt(),
-            value::millis(late),
+            time_format::format_millis(late),
         ))
     }
 }

@@ -3,13 +3,15 @@
 //! Needs the default feature `cli`.
 
 mod bulk;
-mod failure;
-mod listing;
+mod error;
 mod log;
+mod output;
 mod remote;
-mod value;
+mod task_format;
+mod time_format;
 
-mod files;
+mod input_file;
+mod open_files_limit;
 mod service_manager;
 mod signal;
 
@@ -48,7 +50,7 @@ use std::{
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use failure::Failure;
+use error::CommandError;
 
 /// A durable delayed-task server: delivers payloads at their time until they are acknowledged.
 ///
@@ -58,7 +60,7 @@ use failure::Failure;
 #[command(after_help = "Example, in two terminals:
   hyper-delay
   hyper-delay schedule hello --route service-A --in 5s && hyper-delay listen service-A")]
-struct Line {
+struct CommandLine {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -74,7 +76,7 @@ enum Command {
     Get(get::Get),
     List(list::List),
     Stats(stats::Stats),
-    Future(future::Future),
+    Future(future::FutureCounts),
     Dead(dead::Dead),
     Reasons(reasons::Reasons),
     Purge(purge::Purge),
@@ -96,7 +98,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether nothing is lost if the reader of the output stops before its end. The output of the
+    /// Whether a broken pipe is harmless: the output is only read by people. The output of the
     /// other commands is data that must be whole, or says whether something is damaged or lost.
     const fn is_for_reading(&self) -> bool {
         match self {
@@ -119,7 +121,7 @@ impl Command {
 #[doc(hidden)]
 #[must_use]
 pub fn command_line() -> clap::Command {
-    Line::command()
+    CommandLine::command()
 }
 
 /// Runs the command line that this process was started with. Returns exit code 0 on success, and
@@ -128,15 +130,15 @@ pub fn command_line() -> clap::Command {
 /// Returns 2 if the command line is invalid, and 0 after it has printed the help or the version.
 #[must_use]
 pub fn run() -> ExitCode {
-    let code = run_line();
+    let code = run_command();
     log::finish();
     code
 }
 
-fn run_line() -> ExitCode {
-    let line = match line() {
+fn run_command() -> ExitCode {
+    let line = match parse_command_line() {
         Ok(line) => line,
-        Err(error) => return told(&error),
+        Err(error) => return print_usage_error(&error),
     };
     let command = line.command.unwrap_or(Command::Serve(line.serve));
     let is_for_reading = command.is_for_reading();
@@ -171,31 +173,33 @@ fn run_line() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of the output has closed the pipe, as `head` does.
-        Err(Failure::Output(error)) if is_for_reading && is_closed(&error) => ExitCode::SUCCESS,
+        Err(CommandError::Output(error)) if is_for_reading && is_closed(&error) => {
+            ExitCode::SUCCESS
+        }
         // The log has the message, in its own format.
-        Err(Failure::Logged(failure)) => failure.exit_code().into(),
+        Err(CommandError::Logged(failure)) => failure.exit_code().into(),
         Err(failure) => {
-            log::line(&format!("error: {}", remote::escaped(&failure.message())));
+            log::line(&format!("error: {}", output::escaped(&failure.message())));
             failure.exit_code().into()
         }
     }
 }
 
 /// Reads the command line of this process.
-fn line() -> Result<Line, clap::Error> {
-    let matches = Line::command().try_get_matches()?;
+fn parse_command_line() -> Result<CommandLine, clap::Error> {
+    let matches = CommandLine::command().try_get_matches()?;
     if let Some((name, of_it)) = matches.subcommand() {
         import::check_options(name, of_it)?;
     }
-    Line::from_arg_matches(&matches)
+    CommandLine::from_arg_matches(&matches)
 }
 
 /// Prints the help, the version, or what is wrong with the command line.
-fn told(error: &clap::Error) -> ExitCode {
+fn print_usage_error(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {
         Err(failed) if !error.use_stderr() && !is_closed(&failed) => {
-            log::line(&format!("error: {}", Failure::Output(failed)));
+            log::line(&format!("error: {}", CommandError::Output(failed)));
             ExitCode::FAILURE
         }
         _ => u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),

@@ -1,9 +1,6 @@
 use clap::Args;
 
-use super::{
-    Failure,
-    remote::{Remote, print},
-};
+use super::{CommandError, output::print, remote::Remote};
 
 /// Pause a route: deliver none of its tasks until it is resumed, even after a restart.
 ///
@@ -18,7 +15,7 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let route = self.route;
         match client.pause(&route).await? {
@@ -39,7 +36,7 @@ pub(super) struct Resume {
 }
 
 impl Resume {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let route = self.route;
         match client.resume(&route).await? {

@@ -2,11 +2,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::{
-    Failure,
-    remote::{Remote, print},
-    value,
-};
+use super::{CommandError, output::print, remote::Remote, time_format};
 
 /// Ping the server and print the round-trip time.
 #[derive(Debug, Args)]
@@ -17,11 +13,11 @@ pub(super) struct Ping {
 }
 
 impl Ping {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let asked = Instant::now();
         client.ping().await?;
-        let took = value::millis(asked.elapsed());
+        let took = time_format::format_millis(asked.elapsed());
         print(&format!("pong from {} after {took}", self.remote.addr))
     }
 }

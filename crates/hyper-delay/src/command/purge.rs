@@ -1,8 +1,9 @@
 use clap::Args;
 
 use super::{
-    Failure, bulk,
-    remote::{Remote, print, print_json, report},
+    CommandError, bulk,
+    output::{print, print_json, report},
+    remote::Remote,
 };
 
 /// Remove every waiting, parked and dead task of a route.
@@ -24,10 +25,10 @@ pub(super) struct Purge {
 }
 
 impl Purge {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let purge = client.purge(&self.route).in_flight(self.in_flight);
-        bulk::run(&client, purge, ("remove", "removed"), self.yes).await
+        bulk::run(&client, purge, "remove", "removed", self.yes).await
     }
 }
 
@@ -48,12 +49,12 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         if let Some(number) = self.stop {
             return match client.stop_job(number).await? {
                 true => print(&format!("job {number} stops")),
-                false => Err(Failure::NoJob { number }),
+                false => Err(CommandError::NoJob { number }),
             };
         }
         let jobs = client.jobs().await?;
@@ -65,7 +66,7 @@ impl Jobs {
                 print_json(&job)?;
                 continue;
             }
-            let began = super::value::rfc_3339(job.began_at_millis);
+            let began = super::time_format::format_rfc_3339(job.began_at_millis);
             let mut text = format!(
                 "{}: {} of {} is {}, tasks changed: {}; begun at {began}",
                 job.number, job.act, job.route, job.state, job.changed

@@ -4,8 +4,9 @@ use clap::Args;
 use hyper_delay_client::Reason;
 
 use super::{
-    Failure,
-    remote::{Remote, escaped, print, print_json, report},
+    CommandError,
+    output::{escaped, print, print_json, report},
+    remote::Remote,
 };
 
 /// Count dead letters by route and reason, the most frequent reason first.
@@ -27,7 +28,7 @@ pub(super) struct Reasons {
 }
 
 impl Reasons {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         // A reply counts a part of the dead letters, so the same reason can come again.
         let mut counts = BTreeMap::<(String, String), Reason>::new();
@@ -66,7 +67,7 @@ impl Reasons {
     }
 }
 
-fn table(reasons: &[Reason]) -> Result<(), Failure> {
+fn table(reasons: &[Reason]) -> Result<(), CommandError> {
     const HEAD: &str = "route";
     let names = reasons.iter().map(|reason| escaped(&reason.route));
     let names: Vec<_> = names.collect();

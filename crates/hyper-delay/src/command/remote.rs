@@ -1,12 +1,6 @@
-//! The connection to a server and the output of the client commands.
+//! The options of client commands for the connection to a server.
 
-use std::{
-    borrow::Cow,
-    io::{self, Write as _},
-    ops::RangeInclusive,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use clap::{
     Args,
@@ -14,7 +8,7 @@ use clap::{
 };
 use hyper_delay_client::{Builder, Client, Tls, Token};
 
-use super::{Failure, log};
+use super::{CommandError, log};
 
 /// The address of the server, and how to trust it.
 #[derive(Debug, Args)]
@@ -126,7 +120,7 @@ const TLS: &str = "TLS options";
 
 impl Remote {
     /// Connects a client that keeps payloads as they are stored.
-    pub(super) async fn connect(&self) -> Result<Client, Failure> {
+    pub(super) async fn connect(&self) -> Result<Client, CommandError> {
         self.connect_with(Builder::keep_compressed).await
     }
 
@@ -134,7 +128,7 @@ impl Remote {
     pub(super) async fn connect_with(
         &self,
         options: impl FnOnce(Builder) -> Builder,
-    ) -> Result<Client, Failure> {
+    ) -> Result<Client, CommandError> {
         /// The highest `max_line_bytes` of a server. The server refuses what exceeds its own.
         const LONGEST: usize = 16 << 20;
         const PATIENCE: Duration = Duration::from_secs(5);
@@ -153,10 +147,10 @@ impl Remote {
     }
 
     /// The token to show, if there is one.
-    pub(super) fn token(&self) -> Result<Option<Token>, Failure> {
+    pub(super) fn token(&self) -> Result<Option<Token>, CommandError> {
         match &self.token_file {
             Some(file) => Ok(Some(Token::file(file))),
-            None => Token::from_env().map_err(Failure::Variable),
+            None => Token::from_env().map_err(CommandError::Variable),
         }
     }
 
@@ -184,104 +178,16 @@ impl Remote {
 }
 
 /// Starts logging and runs a command on a single-threaded runtime.
-pub(super) fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+pub(super) fn block_on(
+    command: impl Future<Output = Result<(), CommandError>>,
+) -> Result<(), CommandError> {
     log::start_client();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Failure::Runtime)?;
+        .map_err(CommandError::Runtime)?;
     let result = runtime.block_on(command);
     // A thread may be blocked, as nothing reads what it prints.
     runtime.shutdown_background();
     result
-}
-
-/// Prints a line and flushes, so that it also reaches a pipe immediately. What clients have chosen,
-/// such as the name of a route, can neither add a line nor command the terminal.
-pub(super) fn print(line: &str) -> Result<(), Failure> {
-    print_lines(&escaped(line))
-}
-
-/// Prints text that has nothing from clients.
-pub(super) fn print_lines(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}")
-        .and_then(|()| out.flush())
-        .map_err(Failure::Output)
-}
-
-/// Prints a line on standard error, so that standard output has data only. Unlike the log it is
-/// part of the result.
-pub(super) fn report(line: &str) -> Result<(), Failure> {
-    write_report(line).map_err(Failure::Report)
-}
-
-/// Does what [`report`] does, for callers with errors of their own.
-pub(super) fn write_report(line: &str) -> io::Result<()> {
-    let line = format!("{}\n", escaped(line));
-    io::stderr().write_all(line.as_bytes())
-}
-
-/// Prints a value as one line of JSON.
-pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    print(&to_json(value)?)
-}
-
-/// Returns a value as one line of JSON.
-pub(super) fn to_json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::Output(error.into()))
-}
-
-/// Replaces the characters that would change how a terminal shows a line, except tabs. The result
-/// is also valid in JSON.
-pub(super) fn escaped(text: &str) -> Cow<'_, str> {
-    /// Characters that change the direction of the text or end a line.
-    const MARKS: [RangeInclusive<char>; 3] = [
-        '\u{200e}'..='\u{200f}',
-        '\u{2028}'..='\u{202e}',
-        '\u{2066}'..='\u{2069}',
-    ];
-    let changes = |letter: char| {
-        letter != '\t' && letter.is_control() || MARKS.iter().any(|marks| marks.contains(&letter))
-    };
-    if !text.contains(changes) {
-        return text.into();
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for letter in text.chars() {
-        if changes(letter) {
-            escaped += &format!("\\u{:04x}", u32::from(letter));
-        } else {
-            escaped.push(letter);
-        }
-    }
-    escaped.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_stays_one_line_without_commands_for_the_terminal() {
-        assert_eq!(
-            escaped("a\u{1b}[2J\nb\r\u{9b}1m"),
-            r"a\u001b[2J\u000ab\u000d\u009b1m"
-        );
-        assert_eq!(escaped("\u{202e}x\u{2028}"), r"\u202ex\u2028");
-        let plain = "caf\u{e9}\t\u{4efb}\u{52a1} \u{1f600} \\";
-        assert!(matches!(escaped(plain), Cow::Borrowed(text) if text == plain));
-    }
-
-    #[test]
-    fn escaped_json_is_the_same_json() {
-        let value = serde_json::json!({"a\u{9b}": "b\u{1b}\u{2028}\u{7f}"});
-        let line = value.to_string();
-        let escaped = escaped(&line);
-        assert!(escaped.is_ascii(), "{escaped}");
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&escaped).unwrap(),
-            value
-        );
-    }
 }

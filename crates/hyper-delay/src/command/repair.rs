@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    Failure,
-    failure::Lost,
+    CommandError,
+    error::LostTasks,
     log,
-    remote::{print, report},
+    output::{print, report},
 };
 use hyper_delay_archive::salvage;
 
@@ -26,13 +26,13 @@ pub(super) struct Repair {
 }
 
 impl Repair {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), CommandError> {
         log::start_client();
         let repaired = salvage::repair(&self.dir, &self.to)?;
         for line in repaired.missing.iter().chain(&repaired.faults) {
             report(line)?;
         }
-        let lost = |known| Lost {
+        let lost = |known| LostTasks {
             known,
             most_unknown: repaired.missing_tasks,
         };
@@ -49,6 +49,6 @@ impl Repair {
             self.to.display()
         ))?;
         let lost = lost(repaired.lost + repaired.nameless);
-        Failure::incomplete(lost, repaired.missing.len())
+        CommandError::incomplete(lost, repaired.missing.len())
     }
 }

@@ -1,12 +1,13 @@
 use std::{
     io::{self, BufReader},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::Args;
 
-use super::{Failure, files, log, remote::print};
+use super::{CommandError, input_file, log, output::print};
 use hyper_delay_archive::backup;
+use hyper_delay_fjall::data_directory::RESTORING;
 
 /// Restore a backup into a new data directory.
 ///
@@ -27,19 +28,30 @@ pub(super) struct Restore {
 }
 
 impl Restore {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), CommandError> {
         log::start_client();
         let restored = if self.backup.as_os_str() == "-" {
             backup::restore(io::stdin().lock(), None, "standard input", &self.to)
         } else {
-            let open = || files::open(&self.backup, "a backup").map(BufReader::new);
+            let open = || input_file::open(&self.backup, "a backup").map(BufReader::new);
             let name = self.backup.display().to_string();
             backup::restore(open()?, Some(&mut open()?), &name, &self.to)
         };
-        let checked = restored.inspect_err(|_| files::note_unfinished(&self.to))?;
+        let checked = restored.inspect_err(|_| note_unfinished(&self.to))?;
         print(&format!(
             "restored {checked}; to use them, set data_dir to {}",
             self.to.display()
         ))
+    }
+}
+
+/// Logs a note on the unusable directory that a failed restore or import leaves.
+pub(super) fn note_unfinished(directory: &Path) {
+    if directory.join(RESTORING).exists() {
+        let directory = directory.display();
+        log::line(&format!(
+            "note: no server starts with the data_dir {directory} until a restore or an import into \
+             it has succeeded, or what is in it is deleted"
+        ));
     }
 }

@@ -3,11 +3,7 @@ use std::{io::Read as _, time::Duration};
 use clap::{Args, ValueEnum};
 use hyper_delay_client::{Compression, Task};
 
-use super::{
-    Failure,
-    remote::{Remote, print},
-    value,
-};
+use super::{CommandError, output::print, remote::Remote, time_format};
 
 /// Schedule a task and print its receipt when it is on disk.
 #[derive(Debug, Args)]
@@ -26,10 +22,10 @@ pub(super) struct Schedule {
     #[arg(long)]
     id: Option<String>,
     /// Time until the task is due, such as 500ms, 5s or "1h 30m". Default: due now.
-    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "at", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_duration, conflicts_with = "at", allow_hyphen_values = true)]
     r#in: Option<Duration>,
     /// Time at which the task is due: RFC 3339 or Unix milliseconds. A past time is due now.
-    #[arg(long, value_name = "TIME", value_parser = value::moment, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, allow_hyphen_values = true)]
     at: Option<u64>,
     /// The compression of the payload: a label for the consumer.
     #[arg(long, value_enum, default_value_t = Label::None)]
@@ -41,14 +37,14 @@ pub(super) struct Schedule {
     #[arg(long, value_name = "NAME=VALUE", value_parser = header, allow_hyphen_values = true)]
     header: Vec<(String, String)>,
     /// Time from now after which the task is removed if it is not done. Default: never.
-    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "expires_at", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_duration, conflicts_with = "expires_at", allow_hyphen_values = true)]
     expires_in: Option<Duration>,
     /// Time at which the task is removed if it is not done: RFC 3339 or Unix milliseconds.
-    #[arg(long, value_name = "TIME", value_parser = value::moment, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, allow_hyphen_values = true)]
     expires_at: Option<u64>,
     /// The time that a consumer has for its ack, 1ms to 1day. Default: the setting of the route or
     /// the server.
-    #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_duration, allow_hyphen_values = true)]
     ack_timeout: Option<Duration>,
     /// The failed rounds after which the task is a dead letter. Default: the setting of the
     /// route or the server.
@@ -56,10 +52,10 @@ pub(super) struct Schedule {
     max_attempts: Option<u32>,
     /// The wait after the first failed round, which doubles. Default: the setting of the route
     /// or the server.
-    #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_duration, allow_hyphen_values = true)]
     retry_delay: Option<Duration>,
     /// The longest wait after a failed round. Default: the setting of the route or the server.
-    #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_duration, allow_hyphen_values = true)]
     max_retry_delay: Option<Duration>,
     #[command(flatten)]
     remote: Remote,
@@ -73,12 +69,12 @@ enum Label {
 }
 
 impl Schedule {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let payload = if self.payload == "-" {
             let mut payload = Vec::new();
             std::io::stdin()
                 .read_to_end(&mut payload)
-                .map_err(Failure::Input)?;
+                .map_err(CommandError::Input)?;
             payload
         } else {
             self.payload.into_bytes()
@@ -128,7 +124,7 @@ impl Schedule {
             "{} on {} is due at {} ({})",
             receipt.id,
             receipt.route,
-            value::rfc_3339(receipt.fire_at_millis),
+            time_format::format_rfc_3339(receipt.fire_at_millis),
             receipt.fire_at_millis
         ))
     }

@@ -4,12 +4,12 @@ use clap::Args;
 use tokio::{net::TcpListener, sync::watch};
 
 use super::{
-    Failure, files, log,
-    remote::{print_lines, report},
+    CommandError, log, open_files_limit,
+    output::{print_lines, report},
     service_manager::ServiceManager,
-    signal::{self, Reload},
+    signal::{self, ConfigReloader},
 };
-use crate::run::run_watched;
+use crate::run::run_with_progress;
 #[cfg(feature = "cluster")]
 use hyper_delay_cluster::{
     link::tls::LinkTls,
@@ -20,7 +20,7 @@ use hyper_delay_config::Cluster;
 use hyper_delay_config::{Config, Loaded, LogFormat, Overrides, parse_address};
 #[cfg(feature = "cluster")]
 use hyper_delay_server::ServeError;
-use hyper_delay_server::{ServeOptions, progress::Progress, reload};
+use hyper_delay_server::{ServeOptions, progress::ServerProgress, reload};
 
 /// Threads that read the disk for `stats` and `dead`. Each may hold an open file.
 const BLOCKING_THREADS: usize = 8;
@@ -61,7 +61,7 @@ pub(super) struct Serve {
 
 /// Reads the files of a node of a cluster, as its start does.
 #[cfg(feature = "cluster")]
-fn check_cluster(cluster: &Cluster) -> Result<(), Failure> {
+fn check_cluster(cluster: &Cluster) -> Result<(), CommandError> {
     if let Some(files) = link_files(cluster) {
         let tls = LinkTls::load(&files).map_err(ServeError::from)?;
         if let Some(trouble) = tls.trouble(&cluster.advertise) {
@@ -73,7 +73,7 @@ fn check_cluster(cluster: &Cluster) -> Result<(), Failure> {
 }
 
 impl Serve {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), CommandError> {
         let flags = Overrides {
             file: self.config,
             bind_addr: self.bind,
@@ -81,8 +81,8 @@ impl Serve {
         };
         let loaded = flags.load()?;
         if self.check_config {
-            let protection = reload::load(&loaded.config, loaded.config.bind_addr)?;
-            if let Some(trouble) = protection.trouble() {
+            let security = reload::load(&loaded.config, loaded.config.bind_addr)?;
+            if let Some(trouble) = security.certificate_problem() {
                 report(&format!("warning: {trouble}"))?;
             }
             #[cfg(feature = "cluster")]
@@ -97,21 +97,21 @@ impl Serve {
         let options = ServeOptions::default().accept_loss(self.accept_loss);
         start(loaded, flags, options).map_err(|failure| match format {
             LogFormat::Text => failure,
-            LogFormat::Json => logged(failure),
+            LogFormat::Json => log_failure(failure),
         })
     }
 }
 
 /// Logs the error on which the server ends, unless the filter leaves out all errors.
-fn logged(failure: Failure) -> Failure {
+fn log_failure(failure: CommandError) -> CommandError {
     if !tracing::enabled!(tracing::Level::ERROR) {
         return failure;
     }
     tracing::error!(error = %failure.message(), "the server ends");
-    Failure::Logged(Box::new(failure))
+    CommandError::Logged(Box::new(failure))
 }
 
-fn start(loaded: Loaded, flags: Overrides, options: ServeOptions) -> Result<(), Failure> {
+fn start(loaded: Loaded, flags: Overrides, options: ServeOptions) -> Result<(), CommandError> {
     let config = &loaded.config;
     let data_dir = absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
     tracing::info!(
@@ -124,26 +124,30 @@ fn start(loaded: Loaded, flags: Overrides, options: ServeOptions) -> Result<(), 
         tokens = config.tokens.is_some(),
         "starting"
     );
-    files::raise_limit();
+    open_files_limit::raise();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .build()
-        .map_err(Failure::Runtime)?;
+        .map_err(CommandError::Runtime)?;
     runtime.block_on(serve(loaded.config, flags, options))
 }
 
-async fn serve(config: Config, flags: Overrides, options: ServeOptions) -> Result<(), Failure> {
+async fn serve(
+    config: Config,
+    flags: Overrides,
+    options: ServeOptions,
+) -> Result<(), CommandError> {
     let manager = Arc::new(ServiceManager::of_environment());
-    let progress = Arc::new(Progress::default());
-    let end = signal::end()?;
+    let progress = Arc::new(ServerProgress::default());
+    let end = signal::shutdown_signal()?;
     let end = async {
         end.await;
         manager.stopping();
     };
     let (address, http) = (config.bind_addr, config.http_addr);
     let (configs, received) = watch::channel(config);
-    let reload = signal::reload(Reload {
+    let reload = signal::reload(ConfigReloader {
         flags,
         configs,
         progress: progress.clone(),
@@ -155,10 +159,10 @@ async fn serve(config: Config, flags: Overrides, options: ServeOptions) -> Resul
         None => options,
     };
     let reloading = tokio::spawn(reload);
-    let telling = tokio::spawn(tell(manager.clone(), progress.clone()));
-    let ended = run_watched(listener, received, options, progress, end).await;
+    let notifying = tokio::spawn(notify_service_manager(manager.clone(), progress.clone()));
+    let ended = run_with_progress(listener, received, options, progress, end).await;
     reloading.abort();
-    telling.abort();
+    notifying.abort();
     manager.finish();
     ended?;
     tracing::info!("ended");
@@ -166,15 +170,15 @@ async fn serve(config: Config, flags: Overrides, options: ServeOptions) -> Resul
 }
 
 /// Tells the service manager that the server listens, and then that its threads make progress.
-async fn tell(manager: Arc<ServiceManager>, progress: Arc<Progress>) {
+async fn notify_service_manager(manager: Arc<ServiceManager>, progress: Arc<ServerProgress>) {
     progress.listening().await;
     manager.ready();
     manager.watch(&progress).await;
 }
 
-async fn listen(field: &'static str, address: SocketAddr) -> Result<TcpListener, Failure> {
+async fn listen(field: &'static str, address: SocketAddr) -> Result<TcpListener, CommandError> {
     let bound = TcpListener::bind(address).await;
-    bound.map_err(|source| Failure::Bind {
+    bound.map_err(|source| CommandError::Bind {
         field,
         address,
         source,

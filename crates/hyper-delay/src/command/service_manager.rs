@@ -18,23 +18,23 @@ use std::{
 
 use tokio::time::{self, MissedTickBehavior};
 
-use hyper_delay_engine::pulse::Beats;
-use hyper_delay_server::progress::Progress;
+use hyper_delay_engine::thread_progress::ProgressSnapshot;
+use hyper_delay_server::progress::ServerProgress;
 
 /// The shortest time between two signs of life.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// The most messages that wait to be sent. If the service manager reads nothing, later ones are left
-/// out.
+/// The most messages that wait to be sent. If the service manager reads nothing, later ones are
+/// left out.
 const WAITING: usize = 16;
 
-/// How long the process waits at its end for messages that are not sent yet.
+/// The maximum wait at the end of the process for unsent messages.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The service manager, if one has started this process.
 #[derive(Debug)]
 pub(super) struct ServiceManager {
-    sender: Option<Sender>,
+    sender: Option<MessageSender>,
     /// The longest time without a sign of life.
     watchdog: Option<Duration>,
     is_stopping: AtomicBool,
@@ -46,7 +46,7 @@ impl ServiceManager {
         let socket = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
         Self {
             sender: socket.and_then(|name| {
-                let started = socket::Socket::of(&name).and_then(Sender::start);
+                let started = socket::NotifySocket::of(&name).and_then(MessageSender::start);
                 started
                     .inspect_err(|error| {
                         tracing::warn!(
@@ -65,7 +65,7 @@ impl ServiceManager {
     /// The server listens, or has reloaded its configuration.
     pub(super) fn ready(&self) {
         if !self.is_stopping.load(Ordering::Acquire) {
-            self.tell("READY=1\n");
+            self.send("READY=1\n");
         }
     }
 
@@ -79,29 +79,29 @@ impl ServiceManager {
         }
         let now = clock_gettime(ClockId::Monotonic);
         let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}\n"));
+        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={micros}\n"));
     }
 
     /// The server ends.
     pub(super) fn stopping(&self) {
         self.is_stopping.store(true, Ordering::Release);
-        self.tell("STOPPING=1\n");
+        self.send("STOPPING=1\n");
     }
 
     /// Sends signs of life, at half of the time that is allowed between two, as long as no thread
     /// is stuck. Returns at once if none are wanted.
-    pub(super) async fn watch(&self, progress: &Progress) {
+    pub(super) async fn watch(&self, progress: &ServerProgress) {
         let Some(allowed) = self.watchdog else {
             return;
         };
         let mut ticks = time::interval((allowed / 2).max(LEAST));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut beats = Beats::default();
+        let mut beats = ProgressSnapshot::default();
         loop {
             ticks.tick().await;
-            let stuck = progress.pulses.stuck(&mut beats);
+            let stuck = progress.pulses.stuck_threads(&mut beats);
             if stuck.is_empty() {
-                self.tell("WATCHDOG=1\n");
+                self.send("WATCHDOG=1\n");
             } else {
                 tracing::error!(
                     threads = %stuck.join(","),
@@ -111,14 +111,14 @@ impl ServiceManager {
         }
     }
 
-    /// Waits until all is told, for at most a second. Nothing is told after it.
+    /// Waits until all messages are sent, for at most a second. No message is sent after it.
     pub(super) fn finish(&self) {
         if let Some(sender) = &self.sender {
             sender.finish();
         }
     }
 
-    fn tell(&self, message: &str) {
+    fn send(&self, message: &str) {
         if let Some(sender) = &self.sender {
             sender.send(message);
         }
@@ -127,14 +127,14 @@ impl ServiceManager {
 
 /// A thread that sends messages, so that a service manager which does not read delays nothing.
 #[derive(Debug)]
-struct Sender {
+struct MessageSender {
     messages: Mutex<Option<mpsc::SyncSender<String>>>,
     /// Its other end is gone when the thread has ended.
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
-impl Sender {
-    fn start(socket: socket::Socket) -> io::Result<Self> {
+impl MessageSender {
+    fn start(socket: socket::NotifySocket) -> io::Result<Self> {
         let (messages, received) = mpsc::sync_channel(WAITING);
         let (running, ended) = mpsc::channel();
         let thread = thread::Builder::new().name("service-manager".to_owned());
@@ -165,7 +165,7 @@ impl Sender {
 }
 
 /// Sends messages until there are no more. Warns about the first failure in a row.
-fn send_all(socket: &socket::Socket, messages: &mpsc::Receiver<String>) {
+fn send_all(socket: &socket::NotifySocket, messages: &mpsc::Receiver<String>) {
     let mut had_failed = false;
     for message in messages {
         let sent = socket.send(message.as_bytes());
@@ -199,14 +199,14 @@ mod socket {
         time::Duration,
     };
 
-    /// How long a message waits for a service manager that does not read.
+    /// The maximum wait of a message for a service manager that does not read.
     const PATIENCE: Duration = Duration::from_secs(1);
 
     /// A socket of this process, and the address of the service manager.
     #[derive(Debug)]
-    pub(super) struct Socket(UnixDatagram, SocketAddr);
+    pub(super) struct NotifySocket(UnixDatagram, SocketAddr);
 
-    impl Socket {
+    impl NotifySocket {
         /// A name that begins with `@` is in the abstract namespace of Linux.
         pub(super) fn of(name: &OsStr) -> io::Result<Self> {
             let address = match name.as_bytes() {
@@ -243,9 +243,9 @@ mod socket {
     use std::{ffi::OsStr, io};
 
     #[derive(Debug)]
-    pub(super) enum Socket {}
+    pub(super) enum NotifySocket {}
 
-    impl Socket {
+    impl NotifySocket {
         pub(super) fn of(_name: &OsStr) -> io::Result<Self> {
             Err(io::Error::other("only Unix systems have it"))
         }
@@ -282,16 +282,16 @@ mod tests {
     #[test]
     fn a_socket_is_an_absolute_path_or_an_abstract_name() {
         for name in ["relative", "vsock:2:1"] {
-            socket::Socket::of(OsStr::new(name)).unwrap_err();
+            socket::NotifySocket::of(OsStr::new(name)).unwrap_err();
         }
-        socket::Socket::of(OsStr::new("/run/notify")).unwrap();
+        socket::NotifySocket::of(OsStr::new("/run/notify")).unwrap();
         #[cfg(target_os = "linux")]
-        socket::Socket::of(OsStr::new("@notify")).unwrap();
+        socket::NotifySocket::of(OsStr::new("@notify")).unwrap();
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_service_manager_that_does_not_read_delays_nobody() {
+    fn a_service_manager_that_does_not_read_delays_no_thread() {
         use std::{os::unix::net::UnixDatagram, time::Instant};
 
         let directory = tempfile::tempdir().unwrap();
@@ -300,7 +300,8 @@ mod tests {
         let other = UnixDatagram::unbound().unwrap();
         other.set_nonblocking(true).unwrap();
         while other.send_to(b"x", &path).is_ok() {}
-        let sender = Sender::start(socket::Socket::of(path.as_os_str()).unwrap()).unwrap();
+        let sender =
+            MessageSender::start(socket::NotifySocket::of(path.as_os_str()).unwrap()).unwrap();
         let begun = Instant::now();
         // Each would take a second.
         for _ in 0..600 {

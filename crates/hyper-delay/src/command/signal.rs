@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Failure, service_manager::ServiceManager};
+use super::{CommandError, service_manager::ServiceManager};
 use hyper_delay_config::{Config, Overrides};
-use hyper_delay_server::progress::Progress;
+use hyper_delay_server::progress::ServerProgress;
 
 /// Resolves at SIGINT or SIGTERM. The call itself installs the handlers, before the future is
 /// polled.
 #[cfg(unix)]
-pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
+pub(super) fn shutdown_signal() -> Result<impl Future<Output = ()> + Send, CommandError> {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signal)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signal)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CommandError::Signal)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(CommandError::Signal)?;
     Ok(async move {
         let name = tokio::select! {
             _ = interrupt.recv() => "SIGINT",
@@ -27,7 +27,7 @@ pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
 
 /// Resolves at Ctrl-C.
 #[cfg(not(unix))]
-pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
+pub(super) fn shutdown_signal() -> Result<impl Future<Output = ()> + Send, CommandError> {
     Ok(async {
         // If Ctrl-C cannot be caught, the process can only be killed.
         if tokio::signal::ctrl_c().await.is_err() {
@@ -37,35 +37,37 @@ pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
     })
 }
 
-/// What a reload needs.
+/// Reloads the configuration.
 #[cfg_attr(not(unix), allow(dead_code, reason = "there is no SIGHUP"))]
-pub(super) struct Reload {
+pub(super) struct ConfigReloader {
     /// The flags of the command line, which keep their values.
     pub(super) flags: Overrides,
     pub(super) configs: watch::Sender<Config>,
-    pub(super) progress: Arc<Progress>,
+    pub(super) progress: Arc<ServerProgress>,
     pub(super) manager: Arc<ServiceManager>,
 }
 
 /// Reloads the configuration at each SIGHUP and sends it if it is valid. The call itself installs
 /// the handler; the future never resolves.
 #[cfg(unix)]
-pub(super) fn reload(reload: Reload) -> Result<impl Future<Output = ()> + Send, Failure> {
+pub(super) fn reload(
+    reloader: ConfigReloader,
+) -> Result<impl Future<Output = ()> + Send, CommandError> {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let mut hangup = signal(SignalKind::hangup()).map_err(Failure::Signal)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(CommandError::Signal)?;
     Ok(async move {
         while hangup.recv().await.is_some() {
-            reload.once().await;
+            reloader.reload().await;
         }
     })
 }
 
 #[cfg(unix)]
-impl Reload {
+impl ConfigReloader {
     /// Before the server listens, it takes the new configuration at its start, and the service
     /// manager still waits for that.
-    async fn once(&self) {
+    async fn reload(&self) {
         let is_listening = self.progress.is_listening();
         if is_listening {
             self.manager.reloading();
@@ -93,8 +95,10 @@ impl Reload {
 
 /// Does nothing: this platform has no SIGHUP.
 #[cfg(not(unix))]
-pub(super) fn reload(reload: Reload) -> Result<impl Future<Output = ()> + Send, Failure> {
+pub(super) fn reload(
+    reloader: ConfigReloader,
+) -> Result<impl Future<Output = ()> + Send, CommandError> {
     Ok(async move {
-        reload.configs.closed().await;
+        reloader.configs.closed().await;
     })
 }

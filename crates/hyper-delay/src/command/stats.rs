@@ -2,8 +2,9 @@ use clap::Args;
 use hyper_delay_client::RouteStats;
 
 use super::{
-    Failure,
-    remote::{Remote, escaped, print, print_json},
+    CommandError,
+    output::{escaped, print, print_json},
+    remote::Remote,
 };
 
 /// Print the number of tasks by state and by route.
@@ -27,7 +28,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
         let client = self.remote.connect().await?;
         let mut stats = match self.route {
             Some(route) => client.stats().route(route).await?,
@@ -59,7 +60,7 @@ impl Stats {
     }
 }
 
-fn table(routes: &[RouteStats]) -> Result<(), Failure> {
+fn table(routes: &[RouteStats]) -> Result<(), CommandError> {
     const HEAD: &str = "route";
     let names = routes.iter().map(|route| escaped(&route.route));
     let names: Vec<_> = names.collect();

@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
-    Failure,
-    remote::{print, report},
+    CommandError,
+    output::{print, report},
 };
-use hyper_delay_protocol::access::{Entry, Right, TokenFile};
+use hyper_delay_protocol::access::{Right, TokenEntry, TokenFile};
 
 /// Make, list and revoke the tokens of a server.
 ///
@@ -21,11 +21,11 @@ use hyper_delay_protocol::access::{Entry, Right, TokenFile};
   hyper-delay token revoke 0a1b2c3d4e5f --file tokens.json")]
 pub(super) struct Token {
     #[command(subcommand)]
-    change: Change,
+    command: TokenCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Change {
+enum TokenCommand {
     /// Make a token and print it, once: it cannot be shown again. With --certificate, print the id.
     New {
         /// The name of the token. Shown in logs and lists.
@@ -42,27 +42,27 @@ enum Change {
         #[arg(long, value_name = "NAME")]
         certificate: Option<String>,
         #[command(flatten)]
-        quotas: Quotas,
+        quotas: QuotaArgs,
         #[command(flatten)]
-        at: At,
+        at: TokenFileArg,
     },
     /// List the tokens: id, name, rights and routes.
     List {
         #[command(flatten)]
-        at: At,
+        at: TokenFileArg,
     },
     /// Remove a token. The server closes the connections that have used it.
     Revoke {
         /// Its id, which is the part of the token between the two underscores.
         id: String,
         #[command(flatten)]
-        at: At,
+        at: TokenFileArg,
     },
 }
 
 /// What a token may take.
 #[derive(Debug, Args)]
-struct Quotas {
+struct QuotaArgs {
     /// The most schedules per second, over all its connections. Default: no limit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     schedules_per_second: Option<u32>,
@@ -75,8 +75,8 @@ struct Quotas {
     pending_bytes: Option<u64>,
 }
 
-impl Quotas {
-    fn apply(&self, entry: Entry) -> Entry {
+impl QuotaArgs {
+    fn apply(&self, entry: TokenEntry) -> TokenEntry {
         entry
             .with_rate(self.schedules_per_second)
             .with_pending(self.pending, self.pending_bytes)
@@ -85,16 +85,16 @@ impl Quotas {
 
 /// Which file.
 #[derive(Debug, Args)]
-struct At {
+struct TokenFileArg {
     /// The file of tokens. `new` makes it if it does not exist.
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
 }
 
 impl Token {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        match self.change {
-            Change::New {
+    pub(super) fn run(self) -> Result<(), CommandError> {
+        match self.command {
+            TokenCommand::New {
                 name,
                 rights,
                 routes,
@@ -104,12 +104,12 @@ impl Token {
             } => {
                 let (entry, secret) = match certificate {
                     Some(certificate) => {
-                        let entry = Entry::of_certificate(certificate, name, rights, routes);
-                        (entry.map_err(Failure::NewToken)?, None)
+                        let entry = TokenEntry::of_certificate(certificate, name, rights, routes);
+                        (entry.map_err(CommandError::NewToken)?, None)
                     }
                     None => {
-                        let made = Entry::new(name, rights, routes);
-                        let (entry, secret) = made.map_err(Failure::NewToken)?;
+                        let made = TokenEntry::new(name, rights, routes);
+                        let (entry, secret) = made.map_err(CommandError::NewToken)?;
                         (entry, Some(secret))
                     }
                 };
@@ -127,21 +127,21 @@ impl Token {
                     Err(unprinted)
                 })
             }
-            Change::List { at } => {
+            TokenCommand::List { at } => {
                 let file = TokenFile::read(&at.file)?;
                 if file.entries().is_empty() {
                     report("the file has no tokens")?;
                 }
                 for entry in file.entries() {
-                    print(&described(entry))?;
+                    print(&describe_token(entry))?;
                 }
                 Ok(())
             }
-            Change::Revoke { id, at } => {
+            TokenCommand::Revoke { id, at } => {
                 let _lock = TokenFile::lock(&at.file)?;
                 let mut file = TokenFile::read(&at.file)?;
                 if !file.remove(&id) {
-                    return Err(Failure::NoToken { id, file: at.file });
+                    return Err(CommandError::NoToken { id, file: at.file });
                 }
                 file.write()?;
                 print(&format!("{id} is revoked"))
@@ -151,7 +151,7 @@ impl Token {
 }
 
 /// Describes a token in one line.
-fn described(entry: &Entry) -> String {
+fn describe_token(entry: &TokenEntry) -> String {
     let grant = entry.grant();
     let rights: Vec<_> = grant.rights.iter().map(|right| right.as_str()).collect();
     let holder = match entry.certificate() {

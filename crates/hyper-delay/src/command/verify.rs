@@ -7,8 +7,8 @@ use std::{
 use clap::Args;
 
 use super::{
-    Failure, log,
-    remote::{print, report},
+    CommandError, log,
+    output::{print, report},
 };
 use hyper_delay_archive::{backup, salvage};
 
@@ -25,10 +25,10 @@ pub(super) struct Verify {
 }
 
 impl Verify {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), CommandError> {
         log::start_client();
         if self.dir.is_file() {
-            let file = File::open(&self.dir).map_err(Failure::file(&self.dir))?;
+            let file = File::open(&self.dir).map_err(CommandError::file(&self.dir))?;
             let name = self.dir.display().to_string();
             let checked = backup::check(BufReader::new(file), &name)?;
             return print(&format!("all is well: {checked}"));
@@ -39,7 +39,7 @@ impl Verify {
             return print(&format!("all is well: {checked}"));
         }
         if !self.dir.exists() {
-            return Err(Failure::NothingToVerify(self.dir));
+            return Err(CommandError::NothingToVerify(self.dir));
         }
         let mut out = BufWriter::new(io::stdout().lock());
         let verified = salvage::verify(&self.dir, &mut |line| writeln!(out, "{line}"))?;
@@ -51,11 +51,11 @@ impl Verify {
             ))?;
         }
         if findings == 0 {
-            writeln!(out, "all is well: {tasks} tasks").map_err(Failure::Output)?;
+            writeln!(out, "all is well: {tasks} tasks").map_err(CommandError::Output)?;
         }
-        out.flush().map_err(Failure::Output)?;
+        out.flush().map_err(CommandError::Output)?;
         if findings > 0 {
-            return Err(Failure::Damaged {
+            return Err(CommandError::Damaged {
                 directory: self.dir,
                 findings,
                 tasks,

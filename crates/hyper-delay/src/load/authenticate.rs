@@ -1,6 +1,6 @@
 use hyper_delay_client::{Token, TokenError};
 
-use super::{LoadError, Wire, reply::Reply};
+use super::{LoadError, Wire, reply::LoadReply};
 
 /// Shows the token, and waits until it is accepted. Does not send it in clear to another machine.
 pub(super) async fn authenticate(wire: &mut Wire, token: &Token) -> Result<(), LoadError> {
@@ -15,7 +15,7 @@ pub(super) async fn authenticate(wire: &mut Wire, token: &Token) -> Result<(), L
         wire.exchange().await?;
         match wire.next() {
             None => {}
-            Some(Ok(Reply::Authenticated)) => return Ok(()),
+            Some(Ok(LoadReply::Authenticated)) => return Ok(()),
             Some(Ok(reply)) => return Err(LoadError::Answer(format!("{reply:?}"))),
             Some(Err(error)) => return Err(error),
         }

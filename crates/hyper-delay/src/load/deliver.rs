@@ -1,13 +1,13 @@
-//! The load of [`Mode::Deliver`](super::Mode::Deliver): schedules, deliveries and acks at full
-//! speed.
+//! The load of [`LoadMode::Deliver`](super::LoadMode::Deliver): schedules, deliveries and acks at
+//! full speed.
 
 use std::time::Instant;
 
 use super::{
-    LoadError, Plan, Tally,
-    ids::Ids,
-    request::Schedules,
-    taker::Taker,
+    LoadError, LoadPlan, LoadTally,
+    consumer::LoadConsumer,
+    request::ScheduleWriter,
+    task_ids::TaskIds,
     time::{nanos, unix_millis},
     wire::Wire,
 };
@@ -15,19 +15,19 @@ use super::{
 /// Schedules the tasks of one connection, takes their deliveries and acknowledges them. At most
 /// `plan.pipeline` tasks are pending at a time.
 pub(super) async fn deliver(
-    plan: &Plan,
-    tally: &Tally,
+    plan: &LoadPlan,
+    tally: &LoadTally,
     wire: &mut Wire,
-    ids: &Ids,
-    lines: &Schedules,
+    ids: &TaskIds,
+    lines: &ScheduleWriter,
     tasks: u32,
 ) -> Result<(), LoadError> {
     let begin = Instant::now();
     let mut sent = Vec::with_capacity(tasks as usize);
     let mut took = Vec::new();
-    let mut taker = Taker::new(tasks, plan.confirm);
-    while !taker.is_done() {
-        let room = tasks.min(taker.delivered.saturating_add(plan.pipeline));
+    let mut consumer = LoadConsumer::new(tasks, plan.confirm);
+    while !consumer.is_done() {
+        let room = tasks.min(consumer.delivered.saturating_add(plan.pipeline));
         let next = u32::try_from(sent.len()).unwrap_or(u32::MAX);
         if next < room {
             let (now, fire_at) = (nanos(begin), unix_millis(plan.delay));
@@ -39,7 +39,7 @@ pub(super) async fn deliver(
         wire.exchange().await?;
         let now = nanos(begin);
         while let Some(reply) = wire.next() {
-            if let Some(number) = taker.take(reply?, tally, wire, ids)
+            if let Some(number) = consumer.handle(reply?, tally, wire, ids)
                 && let Some(sent) = sent.get(number as usize)
             {
                 took.push(now.saturating_sub(*sent));

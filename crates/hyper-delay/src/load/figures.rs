@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::Mode;
+use super::LoadMode;
 
 /// Quantiles of the measured times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -23,7 +23,7 @@ pub struct Quantiles {
 #[non_exhaustive]
 pub struct Figures {
     /// The kind of load; it defines `times`.
-    pub mode: Mode,
+    pub mode: LoadMode,
     /// The number of connections.
     pub connections: u32,
     /// The maximum number of pending tasks on each connection.
@@ -36,7 +36,7 @@ pub struct Figures {
     pub seconds: f64,
     /// Tasks per second.
     pub tasks_per_second: f64,
-    /// The time that [`Mode`] defines.
+    /// The time that [`LoadMode`] defines.
     #[serde(flatten)]
     pub times: Quantiles,
     /// Tasks that were delivered before their time.

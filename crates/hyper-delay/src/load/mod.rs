@@ -13,24 +13,24 @@ mod plan;
 mod tally;
 mod time;
 
-mod ids;
 mod reply;
 mod request;
+mod task_ids;
 mod wire;
 
 mod authenticate;
 
+mod consumer;
 mod deliver;
-mod late;
+mod lateness;
 mod schedule;
-mod taker;
 
 mod run;
 
 pub use cpu::Cpu;
 pub use error::LoadError;
 pub use figures::{Figures, Quantiles};
-pub use plan::{Mode, Plan};
+pub use plan::{LoadMode, LoadPlan};
 pub use run::run;
-pub use tally::Tally;
+pub use tally::LoadTally;
 pub use wire::Wire;

@@ -6,7 +6,7 @@ use hyper_delay_client::{Tls, Token};
 /// The kind of load, and the time that it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum LoadMode {
     /// Schedules tasks for later. Measures from a schedule to the ack that confirms it is on disk.
     Schedule,
     /// Schedules, delivers and acknowledges tasks. Measures from a schedule to the delivery.
@@ -17,18 +17,19 @@ pub enum Mode {
 
 /// The parameters of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct LoadPlan {
     /// Host and port of the server.
     pub address: String,
     /// Encrypts the connections. Default: they are plain.
     pub tls: Option<Tls>,
-    /// Shows who the load is. Default: nothing.
+    /// The token that the load shows. Default: none.
     pub token: Option<Token>,
     /// The kind of load.
-    pub mode: Mode,
+    pub mode: LoadMode,
     /// The number of connections, from 1. Each schedules on a route of its own.
     pub connections: u32,
-    /// The maximum number of pending tasks on each connection, from 1. Ignored by [`Mode::Late`].
+    /// The maximum number of pending tasks on each connection, from 1. Ignored by
+    /// [`LoadMode::Late`].
     pub pipeline: u32,
     /// The number of tasks over all connections.
     pub tasks: u64,
@@ -36,10 +37,10 @@ pub struct Plan {
     pub payload_bytes: usize,
     /// The time from scheduling a task until it is due.
     pub delay: Duration,
-    /// Tasks that fall due per second over all connections. Used by [`Mode::Late`] only.
+    /// Tasks that fall due per second over all connections. Used by [`LoadMode::Late`] only.
     pub rate: u32,
-    /// Whether to keep the tasks at the end instead of cancelling them. Used by [`Mode::Schedule`]
-    /// only.
+    /// Whether to keep the tasks at the end instead of cancelling them. Used by
+    /// [`LoadMode::Schedule`] only.
     pub keep: bool,
     /// Whether to request a confirmation of every ack, not only of the last one on each connection.
     pub confirm: bool,
@@ -47,12 +48,12 @@ pub struct Plan {
     pub name: Option<String>,
 }
 
-impl Plan {
+impl LoadPlan {
     /// Returns the number of tasks of one connection.
-    pub(super) fn share(&self, connection: u32) -> u32 {
+    pub(super) fn load(&self, connection: u32) -> u32 {
         let (all, among) = (self.tasks, u64::from(self.connections));
-        let share = all / among + u64::from(u64::from(connection) < all % among);
-        u32::try_from(share).unwrap_or(u32::MAX)
+        let load = all / among + u64::from(u64::from(connection) < all % among);
+        u32::try_from(load).unwrap_or(u32::MAX)
     }
 
     /// Returns the payload of all tasks in base64. It is random, so that compression gains nothing.
@@ -64,7 +65,7 @@ impl Plan {
     }
 }
 
-impl FromStr for Mode {
+impl FromStr for LoadMode {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {

@@ -5,14 +5,14 @@ use std::{process, sync::Arc, time::Instant};
 use tokio::{sync::Barrier, task::JoinSet};
 
 use super::{
-    Cpu, Figures, LoadError, Mode, Plan, Tally, Wire,
+    Cpu, Figures, LoadError, LoadMode, LoadPlan, LoadTally, Wire,
     authenticate::authenticate,
+    consumer::register,
     deliver::deliver,
-    ids::Ids,
-    late::{Share, late},
-    request::Schedules,
+    lateness::{ConnectionLoad, measure_lateness},
+    request::ScheduleWriter,
     schedule::{cancel, schedule},
-    taker::register,
+    task_ids::TaskIds,
 };
 
 /// Puts a load on a server and returns the measurements. `tally` shows the progress meanwhile.
@@ -29,7 +29,11 @@ use super::{
 /// # Cancel safety
 ///
 /// Dropping the future closes the connections. Scheduled tasks stay on the server.
-pub async fn run(plan: Plan, tally: Arc<Tally>, server: Option<u32>) -> Result<Figures, LoadError> {
+pub async fn run(
+    plan: LoadPlan,
+    tally: Arc<LoadTally>,
+    server: Option<u32>,
+) -> Result<Figures, LoadError> {
     let name = plan.name.clone();
     let name = name.unwrap_or_else(|| format!("bench-{:08x}", fastrand::u32(..)));
     let plan = Arc::new(plan);
@@ -39,14 +43,14 @@ pub async fn run(plan: Plan, tally: Arc<Tally>, server: Option<u32>) -> Result<F
     let measured = Arc::new(Barrier::new(plan.connections as usize + 1));
     let mut connections = JoinSet::new();
     for connection in 0..plan.connections {
-        let connection = Connection {
+        let connection = LoadConnection {
             plan: plan.clone(),
             tally: tally.clone(),
-            ids: Ids::new(&name, connection),
+            ids: TaskIds::new(&name, connection),
             payload: payload.clone(),
-            share: Share {
+            load: ConnectionLoad {
                 connection,
-                tasks: plan.share(connection),
+                tasks: plan.load(connection),
             },
         };
         connections.spawn(connection.run(ready.clone(), measured.clone()));
@@ -98,46 +102,50 @@ async fn wait_or_fail(
     }
 }
 
-struct Connection {
-    plan: Arc<Plan>,
-    tally: Arc<Tally>,
-    ids: Ids,
+struct LoadConnection {
+    plan: Arc<LoadPlan>,
+    tally: Arc<LoadTally>,
+    ids: TaskIds,
     payload: Arc<str>,
-    share: Share,
+    load: ConnectionLoad,
 }
 
-impl Connection {
+impl LoadConnection {
     async fn run(self, ready: Arc<Barrier>, measured: Arc<Barrier>) -> Result<(), LoadError> {
-        /// The credit for [`Mode::Late`]: so high that only the rate limits the deliveries.
+        /// The credit for [`LoadMode::Late`]: so high that only the rate limits the deliveries.
         const CREDIT: u32 = 1024;
         let Self {
             plan,
             tally,
             ids,
             payload,
-            share,
+            load,
         } = self;
         let mut wire = Wire::connect(&plan.address, plan.tls.as_ref()).await?;
         if let Some(token) = &plan.token {
             authenticate(&mut wire, token).await?;
         }
-        let lines = Schedules::new(&ids, &payload);
+        let lines = ScheduleWriter::new(&ids, &payload);
         match plan.mode {
-            Mode::Schedule => {}
-            Mode::Deliver => register(&mut wire, &ids, plan.pipeline).await?,
-            Mode::Late => register(&mut wire, &ids, CREDIT).await?,
+            LoadMode::Schedule => {}
+            LoadMode::Deliver => register(&mut wire, &ids, plan.pipeline).await?,
+            LoadMode::Late => register(&mut wire, &ids, CREDIT).await?,
         }
         ready.wait().await;
         match plan.mode {
-            Mode::Schedule => {
-                schedule(&plan, &tally, &mut wire, &ids, &lines, share.tasks).await?;
+            LoadMode::Schedule => {
+                schedule(&plan, &tally, &mut wire, &ids, &lines, load.tasks).await?;
             }
-            Mode::Deliver => deliver(&plan, &tally, &mut wire, &ids, &lines, share.tasks).await?,
-            Mode::Late => late(&plan, &tally, &mut wire, &ids, &lines, share).await?,
+            LoadMode::Deliver => {
+                deliver(&plan, &tally, &mut wire, &ids, &lines, load.tasks).await?;
+            }
+            LoadMode::Late => {
+                measure_lateness(&plan, &tally, &mut wire, &ids, &lines, load).await?;
+            }
         }
         measured.wait().await;
-        if plan.mode == Mode::Schedule && !plan.keep {
-            cancel(&plan, &mut wire, &ids, share.tasks).await?;
+        if plan.mode == LoadMode::Schedule && !plan.keep {
+            cancel(&plan, &mut wire, &ids, load.tasks).await?;
         }
         Ok(())
     }

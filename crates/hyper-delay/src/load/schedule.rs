@@ -1,24 +1,24 @@
-//! The load of [`Mode::Schedule`](super::Mode::Schedule): schedules for later and their replies,
-//! then cancels.
+//! The load of [`LoadMode::Schedule`](super::LoadMode::Schedule): schedules for later and their
+//! replies, then cancels.
 
 use std::time::Instant;
 
 use super::{
-    LoadError, Plan, Tally,
-    ids::Ids,
-    reply::Reply,
-    request::{self, Schedules},
+    LoadError, LoadPlan, LoadTally,
+    reply::LoadReply,
+    request::{self, ScheduleWriter},
+    task_ids::TaskIds,
     time::{nanos, unix_millis},
     wire::Wire,
 };
 
 /// Schedules the tasks of one connection. At most `plan.pipeline` are pending at a time.
 pub(super) async fn schedule(
-    plan: &Plan,
-    tally: &Tally,
+    plan: &LoadPlan,
+    tally: &LoadTally,
     wire: &mut Wire,
-    ids: &Ids,
-    lines: &Schedules,
+    ids: &TaskIds,
+    lines: &ScheduleWriter,
     tasks: u32,
 ) -> Result<(), LoadError> {
     let begin = Instant::now();
@@ -38,7 +38,7 @@ pub(super) async fn schedule(
         wire.exchange().await?;
         let now = nanos(begin);
         while let Some(reply) = wire.next() {
-            if let Reply::Scheduled(number) = reply?
+            if let LoadReply::Scheduled(number) = reply?
                 && let Some(sent) = sent.get(number as usize)
             {
                 took.push(now.saturating_sub(*sent));
@@ -52,9 +52,9 @@ pub(super) async fn schedule(
 
 /// Cancels the tasks of one connection. At most `plan.pipeline` cancels are pending at a time.
 pub(super) async fn cancel(
-    plan: &Plan,
+    plan: &LoadPlan,
     wire: &mut Wire,
-    ids: &Ids,
+    ids: &TaskIds,
     tasks: u32,
 ) -> Result<(), LoadError> {
     let (mut next, mut done) = (0, 0);
@@ -65,7 +65,7 @@ pub(super) async fn cancel(
         }
         wire.exchange().await?;
         while let Some(reply) = wire.next() {
-            done += u32::from(reply? == Reply::Cancelled);
+            done += u32::from(reply? == LoadReply::Cancelled);
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use super::Quantiles;
 
 /// Counts and times of a running load.
 #[derive(Debug)]
-pub struct Tally {
+pub struct LoadTally {
     done: AtomicU64,
     early: AtomicU64,
     again: AtomicU64,
@@ -20,7 +20,7 @@ pub struct Tally {
     times: Mutex<Histogram<u64>>,
 }
 
-impl Tally {
+impl LoadTally {
     /// Creates an empty tally.
     #[must_use]
     pub fn new() -> Self {
@@ -84,7 +84,7 @@ impl Tally {
     }
 }
 
-impl Default for Tally {
+impl Default for LoadTally {
     fn default() -> Self {
         Self::new()
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_recorded_times() {
-        let tally = Tally::new();
+        let tally = LoadTally::new();
         tally.record(&mut (1..=1_000).map(|millis| millis * 1_000_000).collect());
         assert_eq!(tally.done(), 1_000);
         let Quantiles { p50, p99, max } = tally.quantiles();

@@ -15,7 +15,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{LoadError, reply::Reply};
+use super::{LoadError, reply::LoadReply};
 use hyper_delay_protocol::Lines;
 
 /// The longest line that a server can send: the highest `max_line_bytes`.
@@ -130,8 +130,8 @@ impl Wire {
         Some(line.map_err(|too_long| LoadError::Answer(too_long.to_string())))
     }
 
-    /// Returns the next received line as a [`Reply`]. `None` if none is complete.
-    pub(super) fn next(&mut self) -> Option<Result<Reply, LoadError>> {
-        Some(self.line()?.and_then(Reply::read))
+    /// Returns the next received line as a [`LoadReply`]. `None` if none is complete.
+    pub(super) fn next(&mut self) -> Option<Result<LoadReply, LoadError>> {
+        Some(self.line()?.and_then(LoadReply::read))
     }
 }

@@ -9,8 +9,8 @@ use std::{
 const PLACEHOLDERS: [(&str, &str); 3] = [
     // The texts are those of `Warning::text`, checked below.
     ("log_limit.rs", "{}"),
-    // The texts are those of `Trouble`, which is one of `ENDINGS`.
-    ("validity.rs", "{trouble}"),
+    // The texts are those of `CertificateProblem`, which is one of `ENDINGS`.
+    ("validity.rs", "{problem}"),
     // It begins with the name of the variable.
     ("log.rs", "{complaint}"),
 ];

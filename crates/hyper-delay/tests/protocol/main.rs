@@ -24,21 +24,21 @@ mod retry;
 mod same_id;
 
 mod cancel;
+mod changes_in_flight;
 mod hedge;
 mod hedge_end;
-mod orders;
 mod orphaned;
 mod parked;
 mod replace;
 
 mod dead;
-mod look;
-mod operate;
+mod operator_requests;
+mod released_deliveries;
 mod short_lines;
 mod stats;
+mod task_queries;
 mod terms;
 mod touch;
-mod unharmed;
 
 mod abandoned;
 mod connections;

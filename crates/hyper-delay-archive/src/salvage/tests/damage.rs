@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use super::stopped_store::{Directory, Tasks};
-use crate::salvage::{repair::Repaired, table::Table, verify};
-use hyper_delay_fjall::journal::Journal;
+use super::fixture::{ExpectedTasks, TestDirectory};
+use crate::salvage::{repair::RepairSummary, table_reader::TableReader, verify};
+use hyper_delay_fjall::journal_file::JournalFile;
 use hyper_delay_store::{Space, record::key};
 
 pub(super) fn flip(path: &Path, at: usize) {
@@ -15,7 +15,11 @@ pub(super) fn flip(path: &Path, at: usize) {
 
 /// Asserts that a repaired store has the tasks of the old one except for the lost ones.
 #[track_caller]
-pub(super) fn assert_saved(repaired: &Repaired, tasks: &Tasks, before: &Tasks) {
+pub(super) fn assert_saved(
+    repaired: &RepairSummary,
+    tasks: &ExpectedTasks,
+    before: &ExpectedTasks,
+) {
     for (name, task) in tasks {
         assert_eq!(Some(task), before.get(name), "{name:?}");
     }
@@ -26,7 +30,7 @@ pub(super) fn assert_saved(repaired: &Repaired, tasks: &Tasks, before: &Tasks) {
 
 #[test]
 fn a_flipped_bit_in_a_table_costs_at_most_the_contents_of_its_block() {
-    let whole = Directory::new(true).without_journals();
+    let whole = TestDirectory::new(true).without_journals();
     let before = whole.export();
     for space in [
         Space::Tasks,
@@ -56,7 +60,7 @@ fn a_flipped_bit_in_a_table_costs_at_most_the_contents_of_its_block() {
 
 #[test]
 fn a_lost_content_is_listed_by_name() {
-    let directory = Directory::new(true).without_journals();
+    let directory = TestDirectory::new(true).without_journals();
     flip(&directory.tables(Space::Tasks)[0], 100);
     let to = directory.path().join("repaired");
     let repaired = crate::salvage::repair(directory.path(), &to).unwrap();
@@ -72,7 +76,7 @@ fn a_lost_content_is_listed_by_name() {
 
 #[test]
 fn a_missing_table_of_names_costs_nothing() {
-    let directory = Directory::new(true).without_journals();
+    let directory = TestDirectory::new(true).without_journals();
     let before = directory.export();
     for table in directory.tables(Space::Names) {
         fs::remove_file(table).unwrap();
@@ -91,7 +95,7 @@ fn a_missing_current_costs_no_task() {
         Some(Space::Names),
         Some(Space::Waiting),
     ] {
-        let directory = Directory::new(false);
+        let directory = TestDirectory::new(false);
         let before = directory.export();
         let folder = space.map_or(0, |space| space as usize + 1);
         let current = directory
@@ -109,10 +113,10 @@ fn a_missing_current_costs_no_task() {
 
 #[test]
 fn batches_after_damage_in_a_journal_are_saved() {
-    let directory = Directory::new(false);
+    let directory = TestDirectory::new(false);
     let before = directory.export();
     let path = &directory.journals()[0];
-    let journal = Journal::read(path).unwrap();
+    let journal = JournalFile::read(path).unwrap();
     let starts: Vec<usize> = journal
         .batches()
         .map(|batch| batch.unwrap().range.start)
@@ -143,7 +147,7 @@ fn batches_after_damage_in_a_journal_are_saved() {
 
 #[test]
 fn an_emptied_journal_is_found_by_the_record() {
-    let directory = Directory::new(false).without_journals();
+    let directory = TestDirectory::new(false).without_journals();
     let findings = directory.verify();
     for space in [Space::Tasks, Space::Names, Space::Waiting] {
         let what = format!("space {} ends at commit", space.name());
@@ -156,12 +160,12 @@ fn an_emptied_journal_is_found_by_the_record() {
 
 #[test]
 fn an_unreadable_end_of_a_journal_is_damage_only_if_the_record_counts_more() {
-    let directory = Directory::new(false);
+    let directory = TestDirectory::new(false);
     let path = &directory.journals()[0];
-    let written = Journal::read(path).unwrap().written().to_vec();
+    let written = JournalFile::read(path).unwrap().written().to_vec();
     let torn = &written[..40];
     fs::write(path, [&written[..], torn].concat()).unwrap();
-    let findings = |directory: &Directory| {
+    let findings = |directory: &TestDirectory| {
         let mut findings = Vec::new();
         let verified = verify(directory.path(), &mut |line| {
             findings.push(line.to_owned());
@@ -205,7 +209,7 @@ fn blocks(table: &Path) -> Vec<usize> {
 
 /// The keys that can be read, and the number of faults.
 fn keys(table: &Path) -> (Vec<Vec<u8>>, usize) {
-    let mut table = Table::open(table, 0).unwrap();
+    let mut table = TableReader::open(table, 0).unwrap();
     let (mut keys, mut faults) = (Vec::new(), 0);
     while let Some(row) = table.next() {
         match row {
@@ -225,7 +229,7 @@ fn blocks_in_a_payload_are_not_read_after_damage() {
         &contents,
     ];
     let payload = payload.concat();
-    let directory = Directory::with_payload(&payload);
+    let directory = TestDirectory::with_payload(&payload);
     let [table] = &directory.tables(Space::Tasks)[..] else {
         panic!("there is one table");
     };
@@ -245,7 +249,7 @@ fn blocks_in_a_payload_are_not_read_after_damage() {
 
 #[test]
 fn blocks_between_two_damaged_headers_are_read() {
-    let directory = Directory::new(true).without_journals();
+    let directory = TestDirectory::new(true).without_journals();
     for table in directory.tables(Space::Tasks) {
         let blocks = blocks(&table);
         let (before, _) = keys(&table);

@@ -1,15 +1,15 @@
 //! The index of the tasks that expire.
 
-use super::stopped_store::Directory;
+use super::fixture::TestDirectory;
 use hyper_delay_fjall::Embedded;
 use hyper_delay_store::{
     Batch, Durability, ReadStore as _, Space, Store as _,
-    record::{self, Expiring, key},
+    record::{self, ExpiryEntry, key},
 };
 
 #[test]
 fn an_index_that_is_not_that_of_the_tasks_is_found_and_made_anew() {
-    let directory = Directory::new(true);
+    let directory = TestDirectory::new(true);
     let first = || {
         let store = Embedded::open(directory.path()).unwrap();
         let mut first = None;
@@ -21,7 +21,7 @@ fn an_index_that_is_not_that_of_the_tasks_is_found_and_made_anew() {
         first.filter(|key| key.starts_with(key::EXPIRY)).unwrap()
     };
     let (expires, stray) = (first(), key::expiry(5, 5));
-    let other = record::encode(&Expiring {
+    let other = record::encode(&ExpiryEntry {
         route: "north",
         id: "other",
     });

@@ -4,13 +4,13 @@ use std::{fs, ops::Range};
 
 use super::{
     damage::{assert_saved, flip},
-    stopped_store::{Directory, Tasks},
+    fixture::{ExpectedTasks, TestDirectory},
 };
-use crate::salvage::{faults::Faults, stopped::Stopped};
+use crate::salvage::{faults::FileFaults, stopped_store::StoppedStore};
 use hyper_delay_fjall::{
-    Marker,
-    commits::{CommitFile, Commits, Found},
-    journal::Journal,
+    CommitMarker,
+    commit_record::{CommitFile, CommitFileState, CommitRecord},
+    journal_file::JournalFile,
 };
 use hyper_delay_store::{
     Space,
@@ -19,7 +19,7 @@ use hyper_delay_store::{
 
 /// A batch of a journal that removes the content of the first task, as the commit `commit`.
 fn forged(commit: u64, before: u64) -> Vec<u8> {
-    let marker = record::encode(&Marker {
+    let marker = record::encode(&CommitMarker {
         commit,
         before,
         schedules: 1 << 20,
@@ -32,23 +32,27 @@ fn forged(commit: u64, before: u64) -> Vec<u8> {
         let header = [&[2, kind, 0][..], &keyspace, &key_length, &length, &length];
         [&header.concat(), key, value].concat()
     };
-    let items = [item(1, &key::task(1), b""), item(0, Marker::KEY, &marker)].concat();
+    let items = [
+        item(1, &key::task(1), b""),
+        item(0, CommitMarker::KEY, &marker),
+    ]
+    .concat();
     let sum = xxhash_rust::xxh3::xxh3_64(&items).to_le_bytes();
     let seqno = (1_u64 << 30) + commit;
     let start = [&[1, 2, 0, 0, 0][..], &seqno.to_le_bytes()].concat();
     [&start[..], &items, &[3], &sum, b"FJL\x03"].concat()
 }
 
-fn commits(directory: &Directory) -> Commits {
+fn commits(directory: &TestDirectory) -> CommitRecord {
     match CommitFile::read_slots(directory.path()).unwrap() {
-        (Found::Read(commits), _) => commits,
+        (CommitFileState::Read(commits), _) => commits,
         other => panic!("{other:?}"),
     }
 }
 
 /// Returns the place of the batch with these bytes.
-fn batch_with(directory: &Directory, bytes: &[u8]) -> Range<usize> {
-    let journal = Journal::read(&directory.journals()[0]).unwrap();
+fn batch_with(directory: &TestDirectory, bytes: &[u8]) -> Range<usize> {
+    let journal = JournalFile::read(&directory.journals()[0]).unwrap();
     let at = memchr::memmem::find(journal.written(), bytes).unwrap();
     let mut batches = journal.batches().map(|batch| batch.unwrap().range);
     batches.find(|range| range.contains(&at)).unwrap()
@@ -56,7 +60,7 @@ fn batch_with(directory: &Directory, bytes: &[u8]) -> Range<usize> {
 
 /// Asserts that the tools leave out some batches and keep all tasks but one.
 #[track_caller]
-fn assert_left_out(directory: &Directory, mut before: Tasks, lost: &str, doubt: &str) {
+fn assert_left_out(directory: &TestDirectory, mut before: ExpectedTasks, lost: &str, doubt: &str) {
     let findings = directory.verify();
     let is_named = |line: &String| line.contains("left out") && line.contains(doubt);
     assert!(findings.iter().any(is_named), "{findings:#?}");
@@ -70,8 +74,8 @@ fn assert_left_out(directory: &Directory, mut before: Tasks, lost: &str, doubt: 
 
 /// A store whose last commit has the id `forged` and a payload with a batch that looks like that
 /// commit, and the batch in the payload.
-fn with_its_own_number() -> (Directory, Vec<u8>) {
-    let directory = Directory::new(false);
+fn with_its_own_number() -> (TestDirectory, Vec<u8>) {
+    let directory = TestDirectory::new(false);
     let before = commits(&directory).space(Space::Tasks).last;
     let probe = directory.copy();
     probe.schedule("forged", &forged(before + 1, before));
@@ -84,7 +88,7 @@ fn with_its_own_number() -> (Directory, Vec<u8>) {
 
 #[test]
 fn batches_in_a_payload_are_left_out_after_damage() {
-    let directory = Directory::new(false);
+    let directory = TestDirectory::new(false);
     let first = 1 << 20;
     for count in 1..=3 {
         let directory = directory.copy();
@@ -119,7 +123,7 @@ fn batch_in_a_payload_is_left_out_if_the_journal_is_cut_behind_it() {
     let (directory, batch) = with_its_own_number();
     let before = directory.export();
     let path = &directory.journals()[0];
-    let written = Journal::read(path).unwrap().written().to_vec();
+    let written = JournalFile::read(path).unwrap().written().to_vec();
     let at = memchr::memmem::find(&written, &batch).unwrap();
     for zeros in [0, 50] {
         let directory = directory.copy();
@@ -138,22 +142,22 @@ fn torn_batch_with_a_batch_in_its_payload_is_left_out_without_its_start_and_end(
     let (directory, batch) = with_its_own_number();
     let before = directory.export();
     let path = &directory.journals()[0];
-    let mut written = Journal::read(path).unwrap().written().to_vec();
+    let mut written = JournalFile::read(path).unwrap().written().to_vec();
     let outer = batch_with(&directory, &batch);
     let at = memchr::memmem::find(&written, &batch).unwrap();
     written[outer.start..at].fill(0);
     written.truncate(at + batch.len());
     fs::write(path, written).unwrap();
     // The record as it is before the commit.
-    let whole = Directory::new(false);
+    let whole = TestDirectory::new(false);
     let record = "commits";
     fs::copy(whole.path().join(record), directory.path().join(record)).unwrap();
     assert_left_out(&directory, before, "forged", "commit record");
 }
 
 /// A store with four small commits at its end, and their batches.
-fn with_four() -> (Directory, [Range<usize>; 4]) {
-    let directory = Directory::new(false);
+fn with_four() -> (TestDirectory, [Range<usize>; 4]) {
+    let directory = TestDirectory::new(false);
     let ids = ["one", "two", "three", "four"];
     for id in ids {
         directory.schedule(id, format!("payload {id}").as_bytes());
@@ -168,7 +172,7 @@ fn batches_between_damage_and_a_torn_end_are_saved() {
     let mut before = directory.export();
     before.remove(&("north".to_owned(), "one".to_owned()));
     let path = &directory.journals()[0];
-    let mut bytes = Journal::read(path).unwrap().written().to_vec();
+    let mut bytes = JournalFile::read(path).unwrap().written().to_vec();
     bytes[one.start] ^= 4;
     bytes.extend_from_slice(&forged(1 << 30, 1)[..60]);
     fs::write(path, bytes).unwrap();
@@ -202,7 +206,7 @@ fn batches_at_the_end_of_an_older_journal_are_saved_if_the_next_journal_names_th
     let mut before = directory.export();
     before.remove(&("north".to_owned(), "one".to_owned()));
     let path = &directory.journals()[0];
-    let mut bytes = Journal::read(path).unwrap().written().to_vec();
+    let mut bytes = JournalFile::read(path).unwrap().written().to_vec();
     bytes[one.start] ^= 4;
     let saved = |older: &[u8], newer: &[u8]| {
         let directory = directory.copy();
@@ -230,7 +234,7 @@ fn without_a_commit_record_batches_before_a_torn_end_are_left_out_and_those_at_t
     let (repaired, tasks) = directory.repair();
     assert_saved(&repaired, &tasks, &before);
 
-    let bytes = Journal::read(path).unwrap().written().to_vec();
+    let bytes = JournalFile::read(path).unwrap().written().to_vec();
     fs::write(path, [&bytes[..], &forged(1 << 30, 1)[..60]].concat()).unwrap();
     let findings = directory.verify();
     let is_named = |line: &String| line.contains("left out") && line.contains("no commit record");
@@ -241,7 +245,7 @@ fn without_a_commit_record_batches_before_a_torn_end_are_left_out_and_those_at_t
 fn one_flipped_bit_leaves_out_no_batch() {
     let (directory, _) = with_four();
     let path = &directory.journals()[0];
-    let mut bytes = Journal::read(path).unwrap().written().to_vec();
+    let mut bytes = JournalFile::read(path).unwrap().written().to_vec();
     let step = bytes.len() / 60;
     for (turn, at) in (0..bytes.len()).step_by(step).enumerate() {
         // The last bytes are of small batches, which have little but lengths and tags.
@@ -249,8 +253,8 @@ fn one_flipped_bit_leaves_out_no_batch() {
             bytes[at] ^= 1 << (turn % 8);
             fs::write(path, &bytes).unwrap();
             bytes[at] ^= 1 << (turn % 8);
-            let mut faults = Faults::default();
-            drop(Stopped::open(directory.path(), &mut faults).unwrap());
+            let mut faults = FileFaults::default();
+            drop(StoppedStore::open(directory.path(), &mut faults).unwrap());
             let faults = faults.into_lines();
             let is_left_out = |line: &String| line.contains("left out");
             assert!(!faults.iter().any(is_left_out), "byte {at}: {faults:#?}");

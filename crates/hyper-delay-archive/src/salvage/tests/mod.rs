@@ -1,7 +1,7 @@
-mod accepted;
+mod accepted_loss;
 mod damage;
 mod expiry;
+mod fixture;
 mod forged;
-mod standing;
-mod stopped_store;
-mod whole;
+mod operator_rows;
+mod undamaged;

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::{Memory, TTL, member};
 use crate::{
-    admin::{Admin, Joined, Was},
+    admin::{Admin, JoinOutcome, PreviousMembership},
     log::Member,
 };
 
@@ -12,10 +12,10 @@ use crate::{
 async fn first_node_makes_the_cluster() {
     let admin = Admin::new(Memory::default());
     let joined = admin.join(&member("a"), None).await.unwrap();
-    let wanted = Joined {
+    let wanted = JoinOutcome {
         charter: joined.charter,
         is_new: true,
-        was: Was::Stranger,
+        was: PreviousMembership::NotMember,
         place: 1,
         members: 1,
     };
@@ -23,9 +23,9 @@ async fn first_node_makes_the_cluster() {
     assert_eq!(joined.charter.shards, 8);
     assert_eq!(admin.cluster().await.unwrap(), joined.charter);
 
-    let again = Joined {
+    let again = JoinOutcome {
         is_new: false,
-        was: Was::Member,
+        was: PreviousMembership::Member,
         ..wanted
     };
     assert_eq!(admin.join(&member("a"), Some(8)).await.unwrap(), again);
@@ -66,9 +66,15 @@ async fn address_of_a_member_can_change() {
         ..member("a")
     };
     let joined = admin.join(&moved, None).await.unwrap();
-    assert_eq!(joined.was, Was::Elsewhere("a.internal:7002".to_owned()));
+    assert_eq!(
+        joined.was,
+        PreviousMembership::OtherAddress("a.internal:7002".to_owned())
+    );
     assert_eq!((joined.place, joined.members), (1, 2));
-    assert_eq!(admin.join(&moved, None).await.unwrap().was, Was::Member);
+    assert_eq!(
+        admin.join(&moved, None).await.unwrap().was,
+        PreviousMembership::Member
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,11 +93,14 @@ async fn address_of_a_node_that_lives_stays() {
     assert_eq!(admin.members().await.unwrap()[0].member, member("a"));
     let same = member("a");
     let joined = admin.alive(&[("a", 7)], admin.join(&same, None)).await;
-    assert_eq!(joined.unwrap().was, Was::Member);
+    assert_eq!(joined.unwrap().was, PreviousMembership::Member);
 
     let begun = Instant::now();
     let joined = admin.join(&other, None).await.unwrap();
-    assert_eq!(joined.was, Was::Elsewhere("a.internal:7002".to_owned()));
+    assert_eq!(
+        joined.was,
+        PreviousMembership::OtherAddress("a.internal:7002".to_owned())
+    );
     assert!(
         begun.elapsed() >= TTL && begun.elapsed() < TTL * 2,
         "it is silent"

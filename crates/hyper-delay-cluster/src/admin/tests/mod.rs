@@ -1,8 +1,8 @@
 //! An operator asks the log in memory.
 
-mod begin;
 mod join;
 mod remove;
+mod start_journals;
 mod status;
 
 use std::{
@@ -17,8 +17,8 @@ use super::Admin;
 use crate::{
     ShardId,
     log::{
-        Answer, Fence, LeaseId, Log, Member, MissingLink, News, Request, Unanswered, Why,
-        fake::FakeLog,
+        Fence, LeaseId, Log, LogAnswer, LogEvent, LogRequest, LogUnanswered, Member, MissingLink,
+        UnansweredReason, fake::FakeLog,
     },
 };
 
@@ -34,28 +34,28 @@ struct Memory {
 }
 
 impl Log for Memory {
-    async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
+    async fn call(&self, request: LogRequest) -> Result<LogAnswer, LogUnanswered> {
         let less = |left: usize| left.checked_sub(1);
         match self
             .unanswered
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
         {
-            Ok(_) => Err(Unanswered("etcd at http://x: silence".into())),
+            Ok(_) => Err(LogUnanswered("etcd at http://x: silence".into())),
             Err(_) if self.damaged.get().is_some_and(|it| reads(&request, *it)) => {
                 let why = "etcd at http://x: etcd lacks it: restore etcd".to_owned();
-                Err(Unanswered(Why::Damage(why)))
+                Err(LogUnanswered(UnansweredReason::Damage(why)))
             }
             Err(_) => Ok(self.log.lock().unwrap().carry_out(&request)),
         }
     }
 
-    async fn watch(&self, _: impl FnMut(News) + Send) {
+    async fn watch(&self, _: impl FnMut(LogEvent) + Send) {
         std::future::pending::<()>().await;
     }
 }
 
-fn reads(request: &Request, damaged: ShardId) -> bool {
-    matches!(request, Request::Tail { shard, .. } if *shard == damaged)
+fn reads(request: &LogRequest, damaged: ShardId) -> bool {
+    matches!(request, LogRequest::Tail { shard, .. } if *shard == damaged)
 }
 
 fn member(name: &str) -> Member {
@@ -75,29 +75,29 @@ impl Admin<Memory> {
         admin
     }
 
-    fn carry_out(&self, request: &Request) -> Answer {
+    fn carry_out(&self, request: &LogRequest) -> LogAnswer {
         self.log.log.lock().unwrap().carry_out(request)
     }
 
     /// A process of a node begins a lease, in place of the heartbeat with this revision.
     fn announce(&self, name: &str, lease: u64, over: u64) {
-        self.carry_out(&Request::Announce {
+        self.carry_out(&LogRequest::Announce {
             member: member(name),
             lease: LeaseId(lease),
             ttl: TTL,
-            over,
+            replaces: over,
         });
     }
 
     /// A node leads a shard.
     fn lead(&self, shard: u16, name: &str, lease: u64) -> Fence {
-        let request = Request::Lead {
+        let request = LogRequest::Lead {
             shard: ShardId(shard),
             lease: LeaseId(lease),
             member: member(name),
-            over: None,
+            takeover: None,
         };
-        let Answer::Leads(Some(led)) = self.carry_out(&request) else {
+        let LogAnswer::Leader(Some(led)) = self.carry_out(&request) else {
             panic!("nobody leads");
         };
         Fence {
@@ -109,17 +109,17 @@ impl Admin<Memory> {
 
     fn append(&self, fence: Fence, seq: u64, entry: &[u8]) {
         let entry = entry.into();
-        self.carry_out(&Request::Append { fence, seq, entry });
+        self.carry_out(&LogRequest::Append { fence, seq, entry });
     }
 
     fn report(&self, shard: u16, name: &str, lease: u64, synced: u64) {
-        let done = self.carry_out(&Request::Report {
+        let done = self.carry_out(&LogRequest::Report {
             shard: ShardId(shard),
             node: name.into(),
             lease: LeaseId(lease),
             synced,
         });
-        assert_eq!(done, Answer::Reported(true));
+        assert_eq!(done, LogAnswer::Reported(true));
     }
 
     /// Waits for a future while these nodes keep their leases alive.
@@ -138,7 +138,7 @@ impl Admin<Memory> {
         let beats = async {
             loop {
                 for (name, lease) in nodes {
-                    self.carry_out(&Request::KeepAlive {
+                    self.carry_out(&LogRequest::KeepAlive {
                         member: member(name),
                         lease: LeaseId(*lease),
                         ttl: TTL,

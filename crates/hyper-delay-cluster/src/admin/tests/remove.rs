@@ -4,7 +4,7 @@ use super::{Memory, TTL, member};
 use crate::{
     ShardId,
     admin::Admin,
-    log::{Answer, LeaseId, Request},
+    log::{LeaseId, LogAnswer, LogRequest},
 };
 
 async fn names(admin: &Admin<Memory>) -> Vec<String> {
@@ -89,7 +89,7 @@ async fn trimmed() -> Admin<Memory> {
     admin.report(1, "b", 2, 10);
     admin.report(1, "c", 3, 6);
     let shard = ShardId(1);
-    admin.carry_out(&Request::Trim {
+    admin.carry_out(&LogRequest::Trim {
         shard,
         from: 0,
         below: 8,
@@ -126,11 +126,11 @@ async fn what_a_removed_node_has_reported_is_forgotten() {
     let admin = Admin::of(&["a", "b"]).await;
     admin.announce("b", 7, 0);
     admin.report(0, "b", 7, 5);
-    admin.carry_out(&Request::Leave {
+    admin.carry_out(&LogRequest::Leave {
         node: member("b").node,
         lease: LeaseId(7),
     });
     admin.remove("b", false).await.unwrap();
-    let reports = admin.carry_out(&Request::Reports(ShardId(0)));
-    assert_eq!(reports, Answer::Reports(Vec::new()));
+    let reports = admin.carry_out(&LogRequest::Reports(ShardId(0)));
+    assert_eq!(reports, LogAnswer::Reports(Vec::new()));
 }

@@ -7,7 +7,7 @@ use super::{Memory, TTL, member};
 use crate::{
     ShardId,
     admin::Admin,
-    log::{LeaseId, MissingLink, Request},
+    log::{LeaseId, LogRequest, MissingLink},
 };
 
 /// Nodes a and b lead a shard each.
@@ -138,12 +138,12 @@ async fn missing_links_between_nodes_that_live_are_problems() {
     assert_eq!(status.notes(), [note]);
 
     // A link to a node that does not run is a consequence, and so is one of it.
-    admin.carry_out(&Request::Join(member("c")));
+    admin.carry_out(&LogRequest::Join(member("c")));
     let gone = "node c does not run: start it, or remove it with `hyper-delay cluster remove c`";
     let status = told(&[missing("a", false), missing("c", false)]).await;
     assert_eq!(status.problems(), [gone, problem]);
     admin.announce("c", 3, 0);
-    admin.carry_out(&Request::KeepAlive {
+    admin.carry_out(&LogRequest::KeepAlive {
         member: member("c"),
         lease: LeaseId(3),
         ttl: TTL,
@@ -162,7 +162,7 @@ async fn missing_links_between_nodes_that_live_are_problems() {
 #[tokio::test(start_paused = true)]
 async fn leader_of_an_earlier_process_does_not_live() {
     let admin = led().await;
-    admin.carry_out(&Request::Leave {
+    admin.carry_out(&LogRequest::Leave {
         node: "b".into(),
         lease: LeaseId(2),
     });
@@ -193,7 +193,7 @@ async fn node_that_needs_a_snapshot_is_noted() {
     }
     admin.report(0, "a", 1, 9);
     admin.report(0, "b", 2, 4);
-    admin.carry_out(&Request::Trim {
+    admin.carry_out(&LogRequest::Trim {
         shard,
         from: 0,
         below: 5,
@@ -205,7 +205,7 @@ async fn node_that_needs_a_snapshot_is_noted() {
         None,
         "the entries are no real ones"
     );
-    admin.carry_out(&Request::Trim {
+    admin.carry_out(&LogRequest::Trim {
         shard,
         from: 0,
         below: 6,

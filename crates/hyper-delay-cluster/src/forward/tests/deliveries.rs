@@ -15,7 +15,7 @@ fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
         ToLeader::Opened(CLIENT),
         ToLeader::Adopted(CLIENT, adopted),
         ToLeader::Acked {
-            subject,
+            revision,
             confirm: None,
             ..
         },
@@ -31,10 +31,10 @@ fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
         (&*adopted[0].id, adopted[0].seq, adopted.len()),
         ("y", 4, 1)
     );
-    assert_eq!((&*subject.id, subject.seq), ("x", 3));
+    assert_eq!((&*revision.id, revision.seq), ("x", 3));
 }
 
-/// Whether the acks that a leader hears of are to be confirmed.
+/// Whether the acks that a leader gets must be confirmed.
 fn confirmed(sent: &[ToLeader]) -> Vec<bool> {
     let acks = sent.iter().filter_map(|message| match message {
         ToLeader::Acked { confirm, .. } => Some(confirm.is_some()),
@@ -51,13 +51,13 @@ fn an_ack_whose_answer_is_lost_reaches_the_next_leader() {
     world.effects();
     world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
     assert_eq!(confirmed(&world.sent()), [true]);
-    world.event(Event::Unlinked("b".into()));
+    world.event(ForwarderEvent::Unlinked("b".into()));
     assert_eq!(world.replies(), ["unavailable"]);
     world.up(0, "c", 8);
     assert_eq!(confirmed(&world.sent()), [false]);
     // That one may not have taken it either.
     world.told(0, "c", ToServing::Ended { epoch: 8 });
-    world.event(Event::Linked("b".into()));
+    world.event(ForwarderEvent::Linked("b".into()));
     world.up(0, "b", 9);
     assert_eq!(confirmed(&world.sent()), [false]);
 }
@@ -84,7 +84,7 @@ fn an_ack_without_an_answer_can_be_repeated() {
     world.effects();
     let ack = r#"{"kind":"ack","id":"x","confirm":true}"#;
     world.asks(ack);
-    world.event(Event::Unlinked("b".into()));
+    world.event(ForwarderEvent::Unlinked("b".into()));
     assert_eq!(world.replies(), ["unavailable"]);
     world.asks(ack);
     world.up(0, "c", 8);
@@ -140,18 +140,18 @@ fn an_id_is_delivered_once_at_a_time() {
     });
     assert_eq!(acked, Some(ShardId(0)));
     let last = effects.messages.pop().unwrap().1;
-    assert!(matches!(last, Message::Deliver { seq: 4, .. }));
+    assert!(matches!(last, ConsumerMessage::Deliver { seq: 4, .. }));
 }
 
 #[test]
 fn a_delivery_waits_for_its_content() {
     let mut world = World::new(1);
     world.up(0, "b", 7);
-    world.event(Event::Applied(ShardId(0), 11));
+    world.event(ForwarderEvent::Applied(ShardId(0), 11));
     world.delivers(0, ("r", "x", 3), 12);
     world.delivers(0, ("r", "y", 2), 10);
     assert_eq!(world.replies(), ["y of r"]);
-    world.event(Event::Applied(ShardId(0), 12));
+    world.event(ForwarderEvent::Applied(ShardId(0), 12));
     assert_eq!(world.replies(), ["x of r"]);
 }
 
@@ -160,9 +160,9 @@ fn given_back(sent: &[ToLeader]) -> (Vec<u64>, usize) {
     let not_sent = sent.iter().filter_map(|message| match message {
         ToLeader::NotSent(
             CLIENT,
-            NotSent {
+            UnsentDelivery {
                 seq,
-                why: Why::Void { attempt: 1 },
+                why: UnsentReason::Void { attempt: 1 },
                 ..
             },
         ) => Some(*seq),
@@ -179,9 +179,9 @@ fn a_node_whose_replica_stands_still_gives_deliveries_back_until_it_goes_on() {
     world.asks(r#"{"kind":"register","route_key":"r"}"#);
     world.effects();
     let (route, credit) = ("r".into(), 0);
-    let registered = Told::Reply(1, Reply::Registered { route, credit });
-    world.told(0, "b", ToServing::Told(CLIENT, registered));
-    world.event(Event::Applied(ShardId(0), 11));
+    let registered = ToConnection::Reply(1, Reply::Registered { route, credit });
+    world.told(0, "b", ToServing::Connection(CLIENT, registered));
+    world.event(ForwarderEvent::Applied(ShardId(0), 11));
     world.delivers(0, ("r", "x", 3), 12);
     world.effects();
     world.now = 999;
@@ -190,7 +190,7 @@ fn a_node_whose_replica_stands_still_gives_deliveries_back_until_it_goes_on() {
     assert_eq!(given_back(&world.sent()), (vec![3], 1));
     world.delivers(0, ("r", "y", 4), 0);
     assert_eq!(given_back(&world.sent()), (vec![4], 0));
-    world.event(Event::Applied(ShardId(0), 12));
+    world.event(ForwarderEvent::Applied(ShardId(0), 12));
     let sent = world.sent();
     assert!(
         matches!(sent[..], [ToLeader::Begin { epoch: 7, .. }]),
@@ -205,14 +205,14 @@ fn a_node_whose_replica_stands_still_gives_deliveries_back_until_it_goes_on() {
 #[test]
 fn a_node_whose_replica_has_stopped_takes_deliveries_again_when_it_is_replaced() {
     let mut world = World::new(1);
-    world.event(Event::Follows(ShardId(0), false));
+    world.event(ForwarderEvent::ReplicaFollows(ShardId(0), false));
     world.up(0, "b", 7);
     world.asks(r#"{"kind":"register","route_key":"r"}"#);
     let (back, closing) = given_back(&world.sent());
     assert_eq!((back, closing), (vec![], 1));
     world.delivers(0, ("r", "x", 3), 0);
     assert_eq!(given_back(&world.sent()), (vec![3], 0));
-    world.event(Event::Follows(ShardId(0), true));
+    world.event(ForwarderEvent::ReplicaFollows(ShardId(0), true));
     assert!(matches!(world.sent()[..], [ToLeader::Begin { .. }]));
 }
 
@@ -222,12 +222,12 @@ fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
     world.up(0, "b", 7);
     world.delivers(0, ("r", "x", 3), 0);
     world.effects();
-    let copy = CopyOf {
+    let copy = CopyId {
         consumer: CLIENT,
         seq: 3,
         id: "x".into(),
     };
-    world.event(Event::Input(Input::Unsent(copy)));
+    world.event(ForwarderEvent::Input(SchedulerInput::Unsent(copy)));
     let sent = world.sent();
     assert!(matches!(&sent[..], [ToLeader::NotSent(CLIENT, not_sent)] if not_sent.seq == 3));
     world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
@@ -236,32 +236,32 @@ fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
 
 #[test]
 fn a_named_answer_takes_the_delivery_it_names() {
-    let mut deliveries = crate::forward::deliveries::Deliveries::new(10);
-    let named = |id: &str, attempt| Named {
+    let mut deliveries = crate::forward::deliveries::ServedDeliveries::new(10);
+    let named = |id: &str, attempt| DeliverySelector {
         id: id.into(),
         route: None,
         attempt,
     };
-    assert!(deliveries.answered(&named("x", None)).is_none());
+    assert!(deliveries.take_answered(&named("x", None)).is_none());
     let authority = Arc::new(Authority::new(0, Tick::new(10)));
-    let delivered = crate::forward::deliveries::Delivered {
+    let delivered = crate::forward::deliveries::ServedDelivery {
         shard: ShardId(0),
         route: "r".into(),
         seq: 1,
         attempt: 2,
         epoch: 1,
         until: Tick::new(5),
-        until_there: Tick::new(5),
+        until_at_leader: Tick::new(5),
         write_by: Tick::new(4),
         expires: None,
         authority,
     };
     let added = deliveries.add(&"x".into(), delivered, Tick::ZERO);
     assert!(added.is_some());
-    assert!(deliveries.answered(&named("x", Some(1))).is_none());
+    assert!(deliveries.take_answered(&named("x", Some(1))).is_none());
     deliveries.prune(Tick::new(5));
     assert_eq!(deliveries.len(), 0);
-    let late = deliveries.answered(&named("x", Some(2))).unwrap();
+    let late = deliveries.take_answered(&named("x", Some(2))).unwrap();
     assert_eq!((late.seq, &*late.route), (1, "r"));
 }
 
@@ -273,32 +273,32 @@ fn late_acks_of_as_many_deliveries_as_the_highest_credit_count() {
         let register = format!(r#"{{"kind":"register","route_key":"r","credit":{credit}}}"#);
         world.asks(&register);
         let (route, credit) = ("r".into(), 0);
-        let told = Told::Reply(number, Reply::Registered { route, credit });
-        world.told(0, "b", ToServing::Told(CLIENT, told));
+        let told = ToConnection::Reply(number, Reply::Registered { route, credit });
+        world.told(0, "b", ToServing::Connection(CLIENT, told));
     }
     for seq in 0..5_000 {
         world.delivers(0, ("r", &format!("task-{seq}"), seq), 0);
     }
     world.effects();
     world.now = 900;
-    let holds = world.holds();
-    world.told(0, "b", ToServing::Holds { epoch: 7, holds });
+    let grant = world.holds();
+    world.told(0, "b", ToServing::Granted { epoch: 7, grant });
     world.now = 31_000;
     let connection = world.forwarder.connections.get_mut(&CLIENT).unwrap();
     connection.deliveries.prune(at(31_000).monotonic);
-    let named = Named {
+    let named = DeliverySelector {
         id: "task-0".into(),
         route: None,
         attempt: None,
     };
-    assert!(connection.deliveries.answered(&named).is_some());
+    assert!(connection.deliveries.take_answered(&named).is_some());
 }
 
 #[test]
 fn a_copy_that_was_not_passed_on_when_the_link_broke_has_not_failed() {
     let mut world = World::new(1);
     world.up(0, "b", 7);
-    world.event(Event::Applied(ShardId(0), 11));
+    world.event(ForwarderEvent::Applied(ShardId(0), 11));
     world.delivers(0, ("r", "x", 3), 11);
     world.delivers(0, ("other", "x", 4), 11);
     world.delivers(0, ("r", "y", 5), 12);
@@ -306,10 +306,16 @@ fn a_copy_that_was_not_passed_on_when_the_link_broke_has_not_failed() {
     // The first new link breaks before the leader has read anything.
     let mut said = Vec::new();
     for _ in 0..2 {
-        world.event(Event::Unlinked("b".into()));
-        world.event(Event::Linked("b".into()));
+        world.event(ForwarderEvent::Unlinked("b".into()));
+        world.event(ForwarderEvent::Linked("b".into()));
         let sent = world.sent();
-        let last = matches!(sent[..], [ToLeader::Begin { heard: Some(5), .. }]);
+        let last = matches!(
+            sent[..],
+            [ToLeader::Begin {
+                last_copy: Some(5),
+                ..
+            }]
+        );
         assert!(last, "{sent:?}");
         world.accepts(0, "b", 7);
         said = world.sent();
@@ -339,7 +345,13 @@ fn a_leadership_hears_how_many_of_its_copies_have_arrived() {
     world.leads(0, "b", 7);
     let sent = world.sent();
     assert!(
-        matches!(sent[..], [ToLeader::Begin { heard: None, .. }]),
+        matches!(
+            sent[..],
+            [ToLeader::Begin {
+                last_copy: None,
+                ..
+            }]
+        ),
         "{sent:?}"
     );
     world.accepts(0, "b", 7);
@@ -347,7 +359,7 @@ fn a_leadership_hears_how_many_of_its_copies_have_arrived() {
     world.delivers(0, ("r", "x", 3), 0);
     world.now = 250;
     let sent = world.effects().to_leaders;
-    let ping = matches!(sent[..], [(_, _, ToLeader::Ping { heard: 3, .. })]);
+    let ping = matches!(sent[..], [(_, _, ToLeader::Ping { last_copy: 3, .. })]);
     assert!(ping, "{sent:?}");
     world.leads(0, "c", 8);
     let sent = world.sent();
@@ -356,7 +368,7 @@ fn a_leadership_hears_how_many_of_its_copies_have_arrived() {
             sent[..],
             [ToLeader::Begin {
                 epoch: 8,
-                heard: None,
+                last_copy: None,
                 ..
             }]
         ),
@@ -383,7 +395,7 @@ fn a_touch_extends_a_delivery_whatever_the_wall_clock_of_the_node_says() {
     world.told(
         0,
         "b",
-        ToServing::Told(CLIENT, Told::Touched(1, touched, until)),
+        ToServing::Connection(CLIENT, ToConnection::Touched(1, touched, until)),
     );
     assert_eq!(world.replies(), ["touched"]);
     world.told(0, "b", ToServing::Ended { epoch: 7 });

@@ -1,24 +1,27 @@
 mod deliveries;
-mod held;
+mod queued_deliveries;
 mod registrations;
 mod requests;
 mod sessions;
-mod untold;
+mod unconfirmed;
 
 use std::sync::Arc;
 
 use race_wheel::Tick;
 
 use super::{
-    wire::{Asked, Copy, Holds, Look, Looked, NotSent, ToLeader, ToServing, Told, Why},
+    wire::{
+        ForwardedCopy, ForwardedRequest, LeaderQuery, LeaderQueryAnswer, LeadershipGrant,
+        ToConnection, ToLeader, ToServing, UnsentDelivery, UnsentReason,
+    },
     *,
 };
 use crate::log::Member;
 use hyper_delay_engine::{
-    ledger::Subject,
-    scheduler::{Ask, CopyOf, CountsAsked, Credit, Listed, ReplyTo},
+    ledger::TaskRevision,
+    scheduler::{ClientRequest, CopyId, CreditChange, ReplyTo, RouteSelection, StatsRequest},
 };
-use hyper_delay_protocol::{Accept, Mode, Named, Reason, Request, Stats, parse};
+use hyper_delay_protocol::{Accept, DeliverySelector, Reason, RegisterMode, Request, Stats, parse};
 
 const MILLI: u64 = 1_000_000;
 const CLIENT: ConsumerId = 5;
@@ -38,7 +41,7 @@ struct World {
 
 impl World {
     fn new(shards: u16) -> Self {
-        let setup = Setup {
+        let setup = ForwarderSetup {
             node: "a".into(),
             shards,
             lease: Duration::from_millis(2_000),
@@ -52,13 +55,13 @@ impl World {
             forwarder: Forwarder::new(setup, Arc::default(), at(0)),
             now: 0,
         };
-        world.event(Event::Linked("b".into()));
-        world.event(Event::Linked("c".into()));
-        world.event(Event::Input(Input::Opened(CLIENT)));
+        world.event(ForwarderEvent::Linked("b".into()));
+        world.event(ForwarderEvent::Linked("c".into()));
+        world.event(ForwarderEvent::Input(SchedulerInput::Opened(CLIENT)));
         world
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: ForwarderEvent) {
         self.forwarder.handle(event, at(self.now));
     }
 
@@ -68,15 +71,18 @@ impl World {
 
     fn asks_as(&mut self, consumer: ConsumerId, json: &str) {
         let line = parse(json.as_bytes()).unwrap();
-        let ask = Ask {
+        let ask = ClientRequest {
             line,
             weight: 3,
             grant: None,
         };
-        self.event(Event::Input(Input::Asked(consumer, vec![ask])));
+        self.event(ForwarderEvent::Input(SchedulerInput::Requested(
+            consumer,
+            vec![ask],
+        )));
     }
 
-    fn effects(&mut self) -> Effects {
+    fn effects(&mut self) -> ForwarderEffects {
         self.forwarder.tick(at(self.now));
         self.forwarder.take_effects()
     }
@@ -89,21 +95,21 @@ impl World {
             .collect()
     }
 
-    /// What the client is told: the codes of errors, and the names of other replies.
+    /// The replies to the client: the codes of errors, and the names of other replies.
     fn replies(&mut self) -> Vec<String> {
         let messages = self.effects().messages.into_iter();
         let replies = messages.map(|(_, message)| match message {
-            Message::Reply {
+            ConsumerMessage::Reply {
                 reply: Reply::Error(refusal),
                 ..
             } => refusal.code.as_str().to_owned(),
-            Message::Reply { reply, .. } => {
+            ConsumerMessage::Reply { reply, .. } => {
                 let mut line = Vec::new();
                 reply.encode(None, &mut line);
                 let line = String::from_utf8(line).unwrap();
                 line.split('"').nth(3).unwrap().to_owned()
             }
-            Message::Deliver { id, route, .. } => format!("{id} of {route}"),
+            ConsumerMessage::Deliver { id, route, .. } => format!("{id} of {route}"),
             other => format!("{other:?}"),
         });
         replies.collect()
@@ -118,16 +124,20 @@ impl World {
             epoch,
             lease: crate::log::LeaseId(1),
         };
-        self.event(Event::Leader(ShardId(shard), Some(leader)));
+        self.event(ForwarderEvent::Leader(ShardId(shard), Some(leader)));
     }
 
     fn told(&mut self, shard: u16, node: &str, told: ToServing) {
-        self.event(Event::Told(node.into(), ShardId(shard), told));
+        self.event(ForwarderEvent::LeaderMessage(
+            node.into(),
+            ShardId(shard),
+            told,
+        ));
     }
 
-    fn holds(&self) -> Holds {
-        Holds {
-            asked: at(self.now).monotonic,
+    fn holds(&self) -> LeadershipGrant {
+        LeadershipGrant {
+            asked_at: at(self.now).monotonic,
             at: Tick::new(77),
             until: Tick::new(77 + 1_000 * MILLI),
         }
@@ -135,11 +145,13 @@ impl World {
 
     /// The leader accepts the session that it was asked for last.
     fn accepts(&mut self, shard: u16, node: &str, epoch: u64) {
-        let mut holds = self.holds();
-        if let session::State::Begun(_, sent) = self.forwarder.session(ShardId(shard)).state {
-            holds.asked = sent;
+        let mut grant = self.holds();
+        if let leader_session::LeaderSessionState::Requested(_, sent) =
+            self.forwarder.session(ShardId(shard)).state
+        {
+            grant.asked_at = sent;
         }
-        self.told(shard, node, ToServing::Accepted { epoch, holds });
+        self.told(shard, node, ToServing::Accepted { epoch, grant });
     }
 
     fn up(&mut self, shard: u16, node: &str, epoch: u64) {
@@ -161,9 +173,9 @@ impl World {
     ) {
         let partner = self.forwarder.session(ShardId(shard)).partner();
         let node = partner.expect("there is a session").node.to_string();
-        let copy = Copy {
+        let copy = ForwardedCopy {
             number: seq,
-            subject: Subject {
+            revision: TaskRevision {
                 route: route.into(),
                 id: id.into(),
                 seq,
@@ -174,8 +186,8 @@ impl World {
             expires: None,
             after,
         };
-        let told = Told::Deliver(Box::new(copy));
-        self.told(shard, &node, ToServing::Told(CLIENT, told));
+        let told = ToConnection::Deliver(Box::new(copy));
+        self.told(shard, &node, ToServing::Connection(CLIENT, told));
     }
 }
 

@@ -6,8 +6,8 @@ const REGISTER: &str = r#"{"kind":"register","route_key":"r","mode":"exclusive"}
 
 fn registered(world: &mut World, number: u32) {
     let (route, credit) = ("r".into(), 0);
-    let told = Told::Reply(number, Reply::Registered { route, credit });
-    world.told(0, "b", ToServing::Told(CLIENT, told));
+    let told = ToConnection::Reply(number, Reply::Registered { route, credit });
+    world.told(0, "b", ToServing::Connection(CLIENT, told));
 }
 
 fn unregistered(reason: Reason) -> Reply {
@@ -15,7 +15,7 @@ fn unregistered(reason: Reason) -> Reply {
     Reply::Unregistered { route, reason }
 }
 
-/// What a new leader hears of the route, and the credit that it is lent.
+/// The messages to a new leader about the route, and the credit that it is lent.
 fn introduced(world: &mut World) -> (usize, u16) {
     world.up(0, "c", 8);
     let sent = world.sent();
@@ -36,13 +36,13 @@ fn a_route_that_is_taken_and_registered_again_at_once_has_credit_and_a_next_lead
     world.asks(REGISTER);
     world.effects();
     // Another connection has taken the route before the second request came.
-    let taken = Told::News(unregistered(Reason::Replaced));
-    world.told(0, "b", ToServing::Told(CLIENT, taken));
+    let taken = ToConnection::Notice(unregistered(Reason::Replaced));
+    world.told(0, "b", ToServing::Connection(CLIENT, taken));
     let sent = world.sent();
     assert!(matches!(sent[..], [ToLeader::Recalled(_, 10)]), "{sent:?}");
     registered(&mut world, 2);
-    let returned = Told::Credit(Credit::Returned(10));
-    world.told(0, "b", ToServing::Told(CLIENT, returned));
+    let returned = ToConnection::Credit(CreditChange::Returned(10));
+    world.told(0, "b", ToServing::Connection(CLIENT, returned));
     let sent = world.sent();
     assert!(matches!(sent[..], [ToLeader::Lent(_, 10)]), "{sent:?}");
     assert_eq!(introduced(&mut world), (1, 10));
@@ -72,7 +72,11 @@ fn a_route_that_is_left_before_its_registration_is_answered_is_left() {
     world.effects();
     registered(&mut world, 1);
     let left = unregistered(Reason::Asked);
-    world.told(0, "b", ToServing::Told(CLIENT, Told::Reply(2, left)));
+    world.told(
+        0,
+        "b",
+        ToServing::Connection(CLIENT, ToConnection::Reply(2, left)),
+    );
     assert_eq!(world.replies(), ["registered", "unregistered"]);
     assert_eq!(introduced(&mut world), (0, 0));
     assert!(world.forwarder.is_idle(CLIENT));
@@ -85,15 +89,15 @@ fn registers(world: &mut World, shard: u16, route: &str, credit: u16) {
     ));
     let sent = world.sent();
     let number = sent.iter().find_map(|message| match message {
-        ToLeader::Asked(_, number, _) => Some(*number),
+        ToLeader::Request(_, number, _) => Some(*number),
         _ => None,
     });
     let registered = Reply::Registered {
         route: route.into(),
         credit: 0,
     };
-    let told = Told::Reply(number.expect("it is asked"), registered);
-    world.told(shard, "b", ToServing::Told(CLIENT, told));
+    let told = ToConnection::Reply(number.expect("it is asked"), registered);
+    world.told(shard, "b", ToServing::Connection(CLIENT, told));
     world.effects();
 }
 
@@ -113,7 +117,11 @@ fn a_shard_without_a_route_gets_no_credit_when_its_session_begins_anew() {
         route: (*first).into(),
         reason,
     };
-    world.told(0, "b", ToServing::Told(CLIENT, Told::News(gone)));
+    world.told(
+        0,
+        "b",
+        ToServing::Connection(CLIENT, ToConnection::Notice(gone)),
+    );
     world.effects();
     world.told(0, "b", ToServing::Ended { epoch: 7 });
     world.effects();
@@ -156,12 +164,12 @@ fn credit_is_free_when_the_time_of_a_delivery_passes_without_a_link() {
     registers(&mut world, 0, &first, 1);
     world.delivers(0, (&first, "x", 3), 0);
     world.effects();
-    world.event(Event::Unlinked("b".into()));
+    world.event(ForwarderEvent::Unlinked("b".into()));
     world.effects();
     world.asks(&format!(r#"{{"kind":"register","route_key":"{second}"}}"#));
     world.effects();
-    let wanted = Told::Credit(Credit::Wanted);
-    world.told(1, "c", ToServing::Told(CLIENT, wanted));
+    let wanted = ToConnection::Credit(CreditChange::Wanted);
+    world.told(1, "c", ToServing::Connection(CLIENT, wanted));
     let lent = |sent: &[ToLeader]| {
         let mut lent = sent.iter();
         lent.any(|message| matches!(message, ToLeader::Lent(CLIENT, 1)))
@@ -175,9 +183,9 @@ fn credit_is_free_when_the_time_of_a_delivery_passes_without_a_link() {
     world.told(
         1,
         "c",
-        ToServing::Holds {
+        ToServing::Granted {
             epoch: 8,
-            holds: world.holds(),
+            grant: world.holds(),
         },
     );
     assert!(lent(&world.sent()));
@@ -190,7 +198,7 @@ fn a_leader_hears_of_own_routes_also_from_a_node_without_the_contents() {
     world.up(0, "b", 7);
     world.asks(r#"{"kind":"schedule","fire_at":1}"#);
     registers(&mut world, 0, "r", 4);
-    world.event(Event::Follows(ShardId(0), false));
+    world.event(ForwarderEvent::ReplicaFollows(ShardId(0), false));
     world.effects();
     world.up(0, "c", 8);
     let sent = world.sent();
@@ -207,15 +215,15 @@ fn a_leader_hears_of_own_routes_also_from_a_node_without_the_contents() {
 fn asked(world: &mut World) -> u32 {
     let sent = world.sent().into_iter().rev();
     let mut numbers = sent.filter_map(|message| match message {
-        ToLeader::Asked(_, number, _) => Some(number),
+        ToLeader::Request(_, number, _) => Some(number),
         _ => None,
     });
     numbers.next().expect("the leader was asked")
 }
 
 fn replies(world: &mut World, number: u32, reply: Reply) {
-    let told = Told::Reply(number, reply);
-    world.told(0, "b", ToServing::Told(CLIENT, told));
+    let told = ToConnection::Reply(number, reply);
+    world.told(0, "b", ToServing::Connection(CLIENT, told));
 }
 
 fn refusal(code: Code) -> Reply {
@@ -231,7 +239,7 @@ fn registered_with(route: &str) -> Reply {
 fn credit_of_reply(world: &mut World) -> u16 {
     let messages = world.effects().messages.into_iter();
     let mut credits = messages.filter_map(|(_, message)| match message {
-        Message::Reply {
+        ConsumerMessage::Reply {
             reply: Reply::Registered { credit, .. },
             ..
         } => Some(credit),
@@ -273,7 +281,7 @@ fn accepted(world: &mut World, id: &str, seq: u64) -> Accept {
     world.delivers(0, ("r", id, seq), 0);
     let messages = world.effects().messages.into_iter();
     let mut accepted = messages.filter_map(|(_, message)| match message {
-        Message::Deliver { accept, .. } => Some(accept),
+        ConsumerMessage::Deliver { accept, .. } => Some(accept),
         _ => None,
     });
     accepted.next().expect("it is delivered")
@@ -298,7 +306,7 @@ fn compressions_count_from_the_reply_on_whatever_the_leader_knew() {
     world.asks(r#"{"kind":"ack","route_key":"r","id":"before"}"#);
     let messages = world.effects().messages.into_iter();
     let held = messages.filter_map(|(_, message)| match message {
-        Message::Deliver { accept, .. } => Some(accept),
+        ConsumerMessage::Deliver { accept, .. } => Some(accept),
         _ => None,
     });
     assert_eq!(held.collect::<Vec<_>>(), [none]);
@@ -335,8 +343,8 @@ fn a_refused_schedule_does_not_register_the_own_route() {
         assert_eq!(!world.forwarder.is_idle(CLIENT), stays, "{what}");
         let sent = world.sent();
         let unregisters = sent.iter().any(|it| {
-            matches!(it, ToLeader::Asked(_, _, asked)
-                if matches!(&**asked, Asked::Request(Request::Unregister { .. }, _)))
+            matches!(it, ToLeader::Request(_, _, asked)
+                if matches!(&**asked, ForwardedRequest::Request(Request::Unregister { .. }, _)))
         });
         assert_eq!(unregisters, !stays, "{what}: {sent:?}");
         // What the leader says to that is no news of the client.
@@ -350,8 +358,10 @@ fn a_refused_schedule_does_not_register_the_own_route() {
 fn own_route(world: &mut World) -> (u32, Arc<str>) {
     let sent = world.sent().into_iter();
     let mut asked = sent.filter_map(|message| match message {
-        ToLeader::Asked(_, number, asked) => match *asked {
-            Asked::Request(Request::Schedule(schedule), _) => Some((number, schedule.route?)),
+        ToLeader::Request(_, number, asked) => match *asked {
+            ForwardedRequest::Request(Request::Schedule(schedule), _) => {
+                Some((number, schedule.route?))
+            }
             _ => None,
         },
         _ => None,

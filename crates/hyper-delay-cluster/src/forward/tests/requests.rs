@@ -14,7 +14,7 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
     let [
         ToLeader::Opened(_),
         ToLeader::Lent(_, 4),
-        ToLeader::Asked(_, number, _),
+        ToLeader::Request(_, number, _),
     ] = &sent[..]
     else {
         panic!("{sent:?}");
@@ -26,13 +26,13 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
     world.told(
         0,
         "b",
-        ToServing::Told(CLIENT, Told::Reply(*number, registered)),
+        ToServing::Connection(CLIENT, ToConnection::Reply(*number, registered)),
     );
     let effects = world.effects();
     let [
         (
             _,
-            Message::Reply {
+            ConsumerMessage::Reply {
                 reply: Reply::Registered { credit: 4, .. },
                 weight: 3,
                 ..
@@ -53,11 +53,11 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
     world.told(
         1,
         "b",
-        ToServing::Told(CLIENT, Told::Credit(Credit::Wanted)),
+        ToServing::Connection(CLIENT, ToConnection::Credit(CreditChange::Wanted)),
     );
     assert!(matches!(world.sent()[..], [ToLeader::Recalled(_, 2)]));
-    let returned = Told::Credit(Credit::Returned(2));
-    world.told(0, "b", ToServing::Told(CLIENT, returned));
+    let returned = ToConnection::Credit(CreditChange::Returned(2));
+    world.told(0, "b", ToServing::Connection(CLIENT, returned));
     assert!(matches!(world.sent()[..], [ToLeader::Lent(_, 2)]));
 }
 
@@ -69,8 +69,8 @@ fn too_many_routes_are_refused() {
         let route: Arc<str> = format!("r{number}").into();
         world.asks(&format!(r#"{{"kind":"register","route_key":"{route}"}}"#));
         let registered = Reply::Registered { route, credit: 0 };
-        let told = Told::Reply(number + 1, registered);
-        world.told(0, "b", ToServing::Told(CLIENT, told));
+        let told = ToConnection::Reply(number + 1, registered);
+        world.told(0, "b", ToServing::Connection(CLIENT, told));
     }
     let replies = world.replies();
     assert_eq!(
@@ -83,7 +83,7 @@ fn too_many_routes_are_refused() {
 fn the_connections_of_a_node_share_its_bound_of_routes() {
     const OTHER: ConsumerId = CLIENT + 1;
     let mut world = World::new(1);
-    world.event(Event::Input(Input::Opened(OTHER)));
+    world.event(ForwarderEvent::Input(SchedulerInput::Opened(OTHER)));
     for (number, consumer) in (0..).zip([CLIENT, CLIENT, CLIENT, OTHER, OTHER]) {
         let register = format!(r#"{{"kind":"register","route_key":"r{number}"}}"#);
         world.asks_as(consumer, &register);
@@ -103,18 +103,18 @@ fn a_schedule_without_a_route_gets_one_and_an_id() {
     let [
         ToLeader::Opened(_),
         ToLeader::Lent(..),
-        ToLeader::Bound(_, bound, Mode::Shared),
-        ToLeader::Asked(_, _, asked),
+        ToLeader::Bound(_, bound, RegisterMode::Shared),
+        ToLeader::Request(_, _, asked),
     ] = &sent[..]
     else {
         panic!("{sent:?}");
     };
-    let Asked::Request(Request::Schedule(schedule), _) = &**asked else {
+    let ForwardedRequest::Request(Request::Schedule(schedule), _) = &**asked else {
         panic!("{asked:?}");
     };
     assert_eq!(schedule.route.as_ref(), Some(bound));
     assert!(schedule.id.is_some());
-    world.event(Event::Input(Input::Closed(CLIENT)));
+    world.event(ForwarderEvent::Input(SchedulerInput::Closed(CLIENT)));
     assert!(matches!(world.sent()[..], [ToLeader::Closed(CLIENT)]));
 }
 
@@ -125,11 +125,11 @@ fn the_tag_and_the_weight_of_a_request_come_back_with_the_reply() {
     world.effects();
     world.asks(r#"{"kind":"cancel","route_key":"r","id":"x","tag":"t"}"#);
     world.sent();
-    let told = Told::Reply(1, Reply::Pong);
-    world.told(0, "b", ToServing::Told(CLIENT, told));
+    let told = ToConnection::Reply(1, Reply::Pong);
+    world.told(0, "b", ToServing::Connection(CLIENT, told));
     let effects = world.effects();
     assert!(matches!(
         &effects.messages[..],
-        [(CLIENT, Message::Reply { tag: Some(tag), weight: 3, .. })] if **tag == *"t"
+        [(CLIENT, ConsumerMessage::Reply { tag: Some(tag), weight: 3, .. })] if **tag == *"t"
     ));
 }

@@ -12,15 +12,15 @@ fn a_request_waits_for_a_leader() {
     ));
     world.accepts(0, "b", 7);
     let sent = world.sent();
-    let [ToLeader::Asked(CLIENT, 1, asked), ToLeader::Ready] = &sent[..] else {
+    let [ToLeader::Request(CLIENT, 1, asked), ToLeader::Ready] = &sent[..] else {
         panic!("{sent:?}");
     };
     assert!(matches!(
         **asked,
-        Asked::Request(Request::Cancel { .. }, None)
+        ForwardedRequest::Request(Request::Cancel { .. }, None)
     ));
-    let reply = Told::Reply(1, Reply::Pong);
-    world.told(0, "b", ToServing::Told(CLIENT, reply));
+    let reply = ToConnection::Reply(1, Reply::Pong);
+    world.told(0, "b", ToServing::Connection(CLIENT, reply));
     assert_eq!(world.replies(), ["pong"]);
 }
 
@@ -39,13 +39,13 @@ fn without_a_leader_a_request_is_refused_after_a_lease() {
 fn another_process_with_the_name_of_this_node_is_the_reason() {
     let mut world = World::new(1);
     world.asks(CANCEL);
-    world.event(Event::Rival(true));
+    world.event(ForwarderEvent::Rival(true));
     world.now = 2_000;
     let effects = world.effects();
     let [
         (
             _,
-            Message::Reply {
+            ConsumerMessage::Reply {
                 reply: Reply::Error(refusal),
                 ..
             },
@@ -57,7 +57,7 @@ fn another_process_with_the_name_of_this_node_is_the_reason() {
     let why = "another process has the name of this node (a): stop one of them";
     assert_eq!(&*refusal.message, why);
     assert_eq!(world.forwarder.is_ready().unwrap_err(), why);
-    world.event(Event::Rival(false));
+    world.event(ForwarderEvent::Rival(false));
     let error = world.forwarder.is_ready().unwrap_err();
     assert!(error.starts_with("this node reaches no leader of shard 0: "));
 }
@@ -82,7 +82,7 @@ fn an_answer_to_an_earlier_question_begins_no_session() {
     assert_eq!(world.sent().len(), 1);
     let late = ToServing::Accepted {
         epoch: 7,
-        holds: world.holds(),
+        grant: world.holds(),
     };
     world.now = 600;
     assert_eq!(world.sent().len(), 1, "it is asked again");
@@ -121,7 +121,7 @@ fn an_ended_leadership_is_released() {
     world.up(0, "b", 7);
     world.delivers(0, ("r", "x", 3), 0);
     let effects = world.effects();
-    let [(_, Message::Deliver { authority, .. })] = &effects.messages[..] else {
+    let [(_, ConsumerMessage::Deliver { authority, .. })] = &effects.messages[..] else {
         panic!("{effects:?}");
     };
     let authority = authority.clone().unwrap();
@@ -142,7 +142,7 @@ fn every_leader_hears_that_the_node_ends_before_its_connections_close() {
     world.up(0, "b", 7);
     world.asks(r#"{"kind":"register","route_key":"r"}"#);
     world.effects();
-    world.event(Event::Input(Input::Ending));
+    world.event(ForwarderEvent::Input(SchedulerInput::ShuttingDown));
     assert!(matches!(world.sent()[..], [ToLeader::Ending]));
     world.up(1, "c", 8);
     let sent = world.sent();
@@ -154,19 +154,19 @@ fn the_leader_of_a_route_says_whether_it_has_consumers() {
     let [first, second] = routes();
     for (number, route) in (0..).zip([first, second]) {
         let mut world = World::new(2);
-        world.event(Event::HasConsumers(3, route.as_str().into()));
+        world.event(ForwarderEvent::HasConsumers(3, route.as_str().into()));
         assert_eq!(world.effects().has_consumers, []);
         world.up(number, "b", 7);
         let sent = world.sent();
-        let [ToLeader::Asked(_, asked, look), ToLeader::Ready] = &sent[..] else {
+        let [ToLeader::Request(_, asked, look), ToLeader::Ready] = &sent[..] else {
             panic!("{sent:?}");
         };
-        let Asked::Look(Look::HasConsumers(of)) = &**look else {
+        let ForwardedRequest::Query(LeaderQuery::HasConsumers(of)) = &**look else {
             panic!("{look:?}");
         };
         assert_eq!(**of, *route);
-        let looked = Told::Looked(*asked, Looked::HasConsumers(true));
-        world.told(number, "b", ToServing::Told(0, looked));
+        let looked = ToConnection::QueryAnswer(*asked, LeaderQueryAnswer::HasConsumers(true));
+        world.told(number, "b", ToServing::Connection(0, looked));
         assert_eq!(world.effects().has_consumers, [(3, Ok(true))]);
     }
 }
@@ -174,7 +174,7 @@ fn the_leader_of_a_route_says_whether_it_has_consumers() {
 #[test]
 fn without_a_leader_it_is_not_known_whether_a_route_has_consumers() {
     let mut world = World::new(1);
-    world.event(Event::HasConsumers(3, "r".into()));
+    world.event(ForwarderEvent::HasConsumers(3, "r".into()));
     world.now = 2_000;
     let known = world.effects().has_consumers;
     assert!(
@@ -191,21 +191,23 @@ fn counts_of_a_route_are_asked_of_all_leaders() {
     world.up(0, "b", 7);
     world.up(1, "b", 8);
     world.effects();
-    let listed = Listed {
+    let selection = RouteSelection {
         route: Some("r".into()),
         after: None,
         grant: None,
     };
-    let asked = CountsAsked {
+    let asked = StatsRequest {
         stats: Stats::default(),
         own: Default::default(),
-        listed,
+        selection,
         reply_to: ReplyTo {
             consumer: CLIENT,
             tag: None,
             weight: 3,
         },
     };
-    world.event(Event::Input(Input::Stats(Box::new(asked))));
+    world.event(ForwarderEvent::Input(SchedulerInput::Stats(Box::new(
+        asked,
+    ))));
     assert_eq!(world.sent().len(), 2);
 }

@@ -12,12 +12,12 @@ use super::fixture::{ByHand, Options, SHARDS, TestNode, next, node, node_with, s
 use crate::{
     ShardId,
     forward::{
-        Event as Forwarded,
+        ForwarderEvent as Forwarded,
         wire::{ToLeader, ToServing},
     },
-    link::{hello::Life, links::News, outboxes::Outboxes},
+    link::{handshake::LinkIncarnation, outboxes::LinkOutboxes, outgoing_links::LinkEvent},
     log::{Member, NodeName},
-    shard::{Event, PeerId},
+    shard::{PeerId, ShardEvent},
 };
 
 /// Passes each connection on, and cuts it after this number of bytes to the server.
@@ -56,28 +56,28 @@ async fn a_link_that_is_cut_anywhere_is_reported_on_both_sides_and_comes_back() 
         .chain([u64::MAX]);
     let address = proxy(leading.address, limits).await;
     let leader = leading.leader_at(address);
-    serving.links.leader_is(ShardId(0), Some(&leader));
-    let mut outboxes = Outboxes::default();
+    serving.links.set_leader(ShardId(0), Some(&leader));
+    let mut outboxes = LinkOutboxes::default();
     let message = |number| ("b".into(), ShardId(1), ToLeader::Opened(number));
     for round in 1..=CUTS {
         let peer = PeerId(round);
-        let linked = outboxes.take(next(&mut serving.news).await);
+        let linked = outboxes.handle(next(&mut serving.news).await);
         assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
         // More than the proxy lets through.
         for turn in 0..20_u64 {
             outboxes.send((turn * 100..(turn + 1) * 100).map(message).collect());
         }
-        let unlinked = outboxes.take(next(&mut serving.news).await);
+        let unlinked = outboxes.handle(next(&mut serving.news).await);
         assert!(matches!(unlinked, Forwarded::Unlinked(_)), "{unlinked:?}");
         let mut expected = 0;
         let mut gone = 0;
         while gone < SHARDS {
             match next(&mut leading.events).await {
-                (ShardId(1), Event::Peer(it, ToLeader::Opened(number))) => {
+                (ShardId(1), ShardEvent::PeerMessage(it, ToLeader::Opened(number))) => {
                     assert_eq!((it, number, gone), (peer, expected, 0));
                     expected += 1;
                 }
-                (shard, Event::PeerIsGone(it)) => {
+                (shard, ShardEvent::PeerDisconnected(it)) => {
                     assert_eq!((it, shard), (peer, ShardId(gone)));
                     gone += 1;
                 }
@@ -85,12 +85,11 @@ async fn a_link_that_is_cut_anywhere_is_reported_on_both_sides_and_comes_back() 
             }
         }
     }
-    let linked = outboxes.take(next(&mut serving.news).await);
+    let linked = outboxes.handle(next(&mut serving.news).await);
     assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
     outboxes.send(vec![message(7)]);
     let event = next(&mut leading.events).await;
-    let is_it =
-        matches!(event, (_, Event::Peer(PeerId(id), ToLeader::Opened(7))) if id == CUTS + 1);
+    let is_it = matches!(event, (_, ShardEvent::PeerMessage(PeerId(id), ToLeader::Opened(7))) if id == CUTS + 1);
     assert!(is_it, "{event:?}");
 }
 
@@ -101,26 +100,28 @@ async fn there_is_a_link_to_each_other_member_though_it_leads_nothing() {
     let members = |nodes: &[&TestNode]| -> Vec<Member> {
         nodes.iter().map(|node| node.leader().member).collect()
     };
-    serving.links.members_are(&members(&[&serving, &b]));
+    serving.links.set_members(&members(&[&serving, &b]));
     assert_eq!(linked(&mut serving).await, "b".into());
-    serving.links.leader_is(ShardId(0), Some(&c.leader()));
+    serving.links.set_leader(ShardId(0), Some(&c.leader()));
     assert_eq!(linked(&mut serving).await, "c".into());
     // Whether it is a member is not known yet, and it leads.
-    serving.links.members_are(&members(&[&serving, &b]));
+    serving.links.set_members(&members(&[&serving, &b]));
     // There is one link to each, none to itself, and none of them has ended.
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(serving.news.is_empty());
     // It has come back elsewhere, before it leads anything.
     drop(b);
-    assert!(matches!(next(&mut serving.news).await, News::Unlinked(node) if node == "b".into()));
+    assert!(
+        matches!(next(&mut serving.news).await, LinkEvent::Unlinked(node) if node == "b".into())
+    );
     let b = node("b").await;
-    serving.links.members_are(&members(&[&serving, &b]));
+    serving.links.set_members(&members(&[&serving, &b]));
     assert_eq!(linked(&mut serving).await, "b".into());
 }
 
 async fn linked(node: &mut TestNode) -> NodeName {
     match next(&mut node.news).await {
-        News::Linked(node, _) => node,
+        LinkEvent::Linked(node, _) => node,
         news => panic!("{news:?}"),
     }
 }
@@ -132,11 +133,13 @@ async fn a_node_that_comes_back_elsewhere_is_found_there() {
     let leading = node("b").await;
     serving
         .links
-        .leader_is(ShardId(0), Some(&leading.leader_at(nowhere)));
-    serving.links.leader_is(ShardId(0), None);
-    serving.links.leader_is(ShardId(0), Some(&leading.leader()));
+        .set_leader(ShardId(0), Some(&leading.leader_at(nowhere)));
+    serving.links.set_leader(ShardId(0), None);
+    serving
+        .links
+        .set_leader(ShardId(0), Some(&leading.leader()));
     let news = next(&mut serving.news).await;
-    assert!(matches!(news, News::Linked(..)), "{news:?}");
+    assert!(matches!(news, LinkEvent::Linked(..)), "{news:?}");
 }
 
 #[tokio::test]
@@ -145,19 +148,19 @@ async fn a_link_to_a_leader_is_made_again_where_it_leads_whatever_the_members_sa
     let leading = node("b").await;
     let address = proxy(leading.address, [2_000, u64::MAX].into_iter()).await;
     let leader = leading.leader_at(address);
-    serving.links.leader_is(ShardId(0), Some(&leader));
-    let mut outboxes = Outboxes::default();
-    let linked = outboxes.take(next(&mut serving.news).await);
+    serving.links.set_leader(ShardId(0), Some(&leader));
+    let mut outboxes = LinkOutboxes::default();
+    let linked = outboxes.handle(next(&mut serving.news).await);
     assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
     // Nobody listens there.
     let nowhere = loopback();
     serving
         .links
-        .members_are(&[leading.leader_at(nowhere).member]);
+        .set_members(&[leading.leader_at(nowhere).member]);
     // More than the proxy lets through.
     let message = |number| ("b".into(), ShardId(1), ToLeader::Opened(number));
     outboxes.send((0..2_000).map(message).collect());
-    let unlinked = outboxes.take(next(&mut serving.news).await);
+    let unlinked = outboxes.handle(next(&mut serving.news).await);
     assert!(matches!(unlinked, Forwarded::Unlinked(_)), "{unlinked:?}");
     assert_eq!(self::linked(&mut serving).await, "b".into());
 }
@@ -185,7 +188,7 @@ async fn a_link_whose_other_side_does_not_read_is_cut() {
         tokio::task::yield_now().await;
     };
     assert!(
-        matches!(event, (ShardId(0), Event::PeerIsGone(PeerId(1)))),
+        matches!(event, (ShardId(0), ShardEvent::PeerDisconnected(PeerId(1)))),
         "{event:?}"
     );
     // Others go on.
@@ -203,7 +206,7 @@ async fn garbage_ends_a_link_and_nothing_of_it_is_passed_on() {
         let is_greeted = round % 2 == 0;
         if is_greeted {
             let mut side = side("a");
-            side.life.link = round;
+            side.incarnation.link = round;
             link.call(&side).await.unwrap();
         }
         // A length that is allowed, and a message of an unknown kind.
@@ -228,7 +231,7 @@ async fn garbage_ends_a_link_and_nothing_of_it_is_passed_on() {
             for shard in (0..SHARDS).map(ShardId) {
                 let event = next(&mut leading.events).await;
                 assert!(
-                    matches!(event, (it, Event::PeerIsGone(_)) if it == shard),
+                    matches!(event, (it, ShardEvent::PeerDisconnected(_)) if it == shard),
                     "{event:?}"
                 );
             }
@@ -243,15 +246,15 @@ async fn a_newer_link_of_a_node_ends_the_older_one() {
     let mut side = side("a");
     let mut old = ByHand::connect(leading.address).await;
     old.call(&side).await.unwrap();
-    side.life.link += 1;
+    side.incarnation.link += 1;
     let mut new = ByHand::connect(leading.address).await;
     new.call(&side).await.unwrap();
     soon(async { while let Ok(Some(_)) = old.frames.next().await {} }).await;
     for shard in (0..SHARDS).map(ShardId) {
         let event = next(&mut leading.events).await;
-        assert!(matches!(event, (it, Event::PeerIsGone(PeerId(1))) if it == shard));
+        assert!(matches!(event, (it, ShardEvent::PeerDisconnected(PeerId(1))) if it == shard));
     }
-    side.life = Life {
+    side.incarnation = LinkIncarnation {
         process: 0,
         link: 100,
     };

@@ -16,19 +16,19 @@ use tokio::{
 use crate::{
     Charter, ShardId,
     link::{
-        Endpoint, LinkSetup,
-        clocks::Clocks,
+        LinkEndpoint, LinkSetup,
         error::LinkError,
-        frame::Frames,
-        hello::{self, Life, Purpose, Side},
-        links::{Links, News},
+        frame::FrameReader,
+        handshake::{self, HandshakeSide, LinkIncarnation, LinkPurpose},
         listener::LinkListener,
+        outgoing_links::{LinkEvent, OutgoingLinks},
+        peer_clocks::PeerClocks,
         peers::Peers,
         tls::LinkTls,
     },
     log::{Leader, LeaseId, Member},
-    shard::Event,
-    snapshot::Giver,
+    shard::ShardEvent,
+    snapshot::SnapshotProvider,
 };
 use hyper_delay_engine::clock::Clock;
 
@@ -41,14 +41,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A node.
 pub(super) struct TestNode {
     pub(super) name: &'static str,
-    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<LinkEndpoint>,
     pub(super) address: SocketAddr,
     pub(super) peers: Arc<Peers>,
-    /// What its shards are told.
-    pub(super) events: UnboundedReceiver<(ShardId, Event)>,
-    pub(super) links: Links,
-    /// What its forwarder is told.
-    pub(super) news: UnboundedReceiver<News>,
+    /// The events for its shards.
+    pub(super) events: UnboundedReceiver<(ShardId, ShardEvent)>,
+    pub(super) links: OutgoingLinks,
+    /// The events for its forwarder.
+    pub(super) news: UnboundedReceiver<LinkEvent>,
     /// Whether its clock is off, when that changes.
     pub(super) off: UnboundedReceiver<bool>,
     listener: AbortHandle,
@@ -58,7 +58,7 @@ pub(super) struct Options {
     pub(super) cluster: u128,
     pub(super) tls: Option<LinkTls>,
     pub(super) most_waiting: usize,
-    pub(super) giver: Option<Arc<Giver>>,
+    pub(super) provider: Option<Arc<SnapshotProvider>>,
     pub(super) silence: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Default for Options {
             cluster: CLUSTER,
             tls: None,
             most_waiting: 64 << 20,
-            giver: None,
+            provider: None,
             silence: PATIENCE,
         }
     }
@@ -79,9 +79,12 @@ pub(super) async fn node(name: &'static str) -> TestNode {
 }
 
 /// A node that gives snapshots.
-pub(super) async fn node_giving(name: &'static str, giver: Arc<Giver>) -> TestNode {
+pub(super) async fn node_providing(
+    name: &'static str,
+    provider: Arc<SnapshotProvider>,
+) -> TestNode {
     let options = Options {
-        giver: Some(giver),
+        provider: Some(provider),
         ..Options::default()
     };
     node_with(name, options).await
@@ -96,16 +99,16 @@ pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode 
         silence: options.silence,
     };
     let (tell_off, off) = unbounded_channel();
-    let clocks = Clocks::new(Clock::new(), move |is_off| {
+    let clocks = PeerClocks::new(Clock::new(), move |is_off| {
         let _ = tell_off.send(is_off);
     });
-    let endpoint = Endpoint::new(setup, clocks);
+    let endpoint = LinkEndpoint::new(setup, clocks);
     let any = "127.0.0.1:0".parse().unwrap();
     let listener = LinkListener::bind(endpoint.clone(), any, false)
         .await
         .unwrap();
-    let listener = match options.giver {
-        Some(giver) => listener.giving(giver),
+    let listener = match options.provider {
+        Some(provider) => listener.with_snapshots(provider),
         None => listener,
     };
     let address = listener.address().unwrap();
@@ -115,7 +118,7 @@ pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode 
     });
     let (tell, news) = unbounded_channel();
     let (_, is_node) = watch::channel(true);
-    let links = Links::new(endpoint.clone(), is_node, move |news| {
+    let links = OutgoingLinks::new(endpoint.clone(), is_node, move |news| {
         let _ = tell.send(news);
     });
     TestNode {
@@ -168,7 +171,7 @@ pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 /// A link that is made by hand.
 pub(super) struct ByHand {
-    pub(super) frames: Frames<ReadHalf<TcpStream>>,
+    pub(super) frames: FrameReader<ReadHalf<TcpStream>>,
     pub(super) writer: WriteHalf<TcpStream>,
 }
 
@@ -177,31 +180,31 @@ impl ByHand {
         let stream = TcpStream::connect(address).await.unwrap();
         let (reader, writer) = tokio::io::split(stream);
         Self {
-            frames: Frames::new(reader, hello::LONGEST),
+            frames: FrameReader::new(reader, handshake::LONGEST),
             writer,
         }
     }
 
     /// Makes the handshake as this side.
-    pub(super) async fn call(&mut self, side: &Side) -> Result<Side, LinkError> {
-        let called = hello::call(&mut self.frames, &mut self.writer, side).await;
+    pub(super) async fn call(&mut self, side: &HandshakeSide) -> Result<HandshakeSide, LinkError> {
+        let called = handshake::call(&mut self.frames, &mut self.writer, side).await;
         self.frames.allow(1 << 20);
         called
     }
 }
 
 /// Returns a node of the cluster.
-pub(super) fn side(name: &str) -> Side {
-    Side {
+pub(super) fn side(name: &str) -> HandshakeSide {
+    HandshakeSide {
         node: name.into(),
         cluster: CLUSTER,
-        format: hello::FORMAT,
-        release: hello::RELEASE.to_owned(),
-        life: Life {
+        format: handshake::FORMAT,
+        release: handshake::RELEASE.to_owned(),
+        incarnation: LinkIncarnation {
             process: 1,
             link: 1,
         },
         to: None,
-        purpose: Purpose::Link,
+        purpose: LinkPurpose::Link,
     }
 }

@@ -1,16 +1,16 @@
-//! Who is taken.
+//! Which nodes are accepted.
 
 use tokio::{io::AsyncWriteExt as _, net::TcpListener};
 
 use super::fixture::{ByHand, node, side};
 use crate::link::{
-    error::{LinkError, ListenError},
-    hello::{self, Side},
+    error::{LinkError, LinkListenError},
+    handshake::{self, HandshakeSide},
     listener::LinkListener,
 };
 
 /// A change of a side that would be taken, and a part of the error.
-type Case = (fn(&mut Side), &'static str);
+type Case = (fn(&mut HandshakeSide), &'static str);
 
 #[tokio::test]
 async fn a_node_that_does_not_belong_here_is_refused_with_the_cure() {
@@ -81,8 +81,8 @@ async fn a_port_of_something_else_is_no_node() {
 #[tokio::test(start_paused = true)]
 async fn a_handshake_does_not_take_forever() {
     let (silent, ours) = tokio::io::duplex(64);
-    let mut frames = crate::link::frame::Frames::new(ours, hello::LONGEST);
-    let error = hello::wait(&mut frames, &side("a")).await.unwrap_err();
+    let mut frames = crate::link::frame::FrameReader::new(ours, handshake::LONGEST);
+    let error = handshake::wait(&mut frames, &side("a")).await.unwrap_err();
     assert!(matches!(error, LinkError::Slow), "{error:?}");
     drop(silent);
 }
@@ -94,7 +94,7 @@ async fn without_tls_only_this_machine_is_listened_to() {
         LinkListener::bind(node.endpoint.clone(), address.parse().unwrap(), open)
     };
     let error = bind("0.0.0.0:0", false).await.unwrap_err();
-    assert!(matches!(error, ListenError::Exposed(_)), "{error:?}");
+    assert!(matches!(error, LinkListenError::Exposed(_)), "{error:?}");
     assert!(error.to_string().contains("\"open\": true"), "{error}");
     bind("0.0.0.0:0", true).await.unwrap();
     let taken = node.address.to_string();

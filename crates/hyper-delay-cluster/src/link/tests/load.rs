@@ -4,11 +4,11 @@ use super::fixture::{SHARDS, next, node};
 use crate::{
     ShardId,
     forward::{
-        Event as Forwarded,
+        ForwarderEvent as Forwarded,
         wire::{ToLeader, ToServing},
     },
-    link::{links::News, outboxes::Outboxes},
-    shard::{Event, PeerId},
+    link::{outboxes::LinkOutboxes, outgoing_links::LinkEvent},
+    shard::{PeerId, ShardEvent},
 };
 
 const TURNS: u64 = 2_000;
@@ -35,13 +35,15 @@ async fn three_nodes_exchange_messages_in_order_under_load() {
     let mut leading = [node("b").await, node("c").await];
     for (shard, node) in leading.iter().enumerate() {
         let shard = ShardId(u16::try_from(shard).unwrap());
-        serving.links.leader_is(shard, Some(&node.leader()));
+        serving.links.set_leader(shard, Some(&node.leader()));
     }
-    serving.links.leader_is(ShardId(2), Some(&serving.leader()));
-    let mut outboxes = Outboxes::default();
+    serving
+        .links
+        .set_leader(ShardId(2), Some(&serving.leader()));
+    let mut outboxes = LinkOutboxes::default();
     for _ in 0..leading.len() {
         let news = next(&mut serving.news).await;
-        let linked = outboxes.take(news);
+        let linked = outboxes.handle(news);
         assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
     }
     let sending = tokio::spawn(async move {
@@ -71,7 +73,7 @@ async fn three_nodes_exchange_messages_in_order_under_load() {
             let (shard, event) = next(&mut node.events).await;
             let is_next = matches!(
                 event,
-                Event::Peer(PeerId(1), ToLeader::Opened(it)) if it == number
+                ShardEvent::PeerMessage(PeerId(1), ToLeader::Opened(it)) if it == number
             );
             assert!(
                 is_next && shard == shard_of(number),
@@ -83,7 +85,7 @@ async fn three_nodes_exchange_messages_in_order_under_load() {
     let mut expected = [0, 0];
     for _ in 0..2 * total {
         let news = next(&mut serving.news).await;
-        let News::Told(node, shard, ToServing::Ended { epoch }) = news else {
+        let LinkEvent::Message(node, shard, ToServing::Ended { epoch }) = news else {
             panic!("{news:?}");
         };
         let expected = &mut expected[usize::from(&*node == "c")];
@@ -99,7 +101,7 @@ async fn three_nodes_exchange_messages_in_order_under_load() {
     for node in &mut leading {
         for shard in (0..SHARDS).map(ShardId) {
             let event = next(&mut node.events).await;
-            assert!(matches!(event, (it, Event::PeerIsGone(PeerId(1))) if it == shard));
+            assert!(matches!(event, (it, ShardEvent::PeerDisconnected(PeerId(1))) if it == shard));
         }
     }
 }
@@ -109,12 +111,12 @@ async fn two_nodes_have_a_link_in_each_direction() {
     let mut nodes = [node("a").await, node("b").await];
     let leaders = nodes.each_ref().map(|node| node.leader());
     for (node, leader) in nodes.iter_mut().zip(leaders.iter().rev()) {
-        node.links.leader_is(ShardId(0), Some(leader));
+        node.links.set_leader(ShardId(0), Some(leader));
     }
     for (node, other) in nodes.iter_mut().zip(["b", "a"]) {
         let news = next(&mut node.news).await;
         assert!(
-            matches!(&news, News::Linked(it, _) if **it == *other),
+            matches!(&news, LinkEvent::Linked(it, _) if **it == *other),
             "{news:?}"
         );
     }

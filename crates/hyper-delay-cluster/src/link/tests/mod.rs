@@ -1,9 +1,9 @@
-mod clocks;
 mod cuts;
 mod encoding;
 mod fixture;
 mod handshake;
 mod load;
-mod missing;
+mod missing_links;
+mod peer_clocks;
 mod secured;
 mod snapshots;

@@ -11,10 +11,10 @@ use crate::{
     ShardId,
     link::{
         error::LinkError,
-        frame::Frames,
-        hello,
-        links::News,
-        tls::{LinkFiles, LinkTls},
+        frame::FrameReader,
+        handshake,
+        outgoing_links::LinkEvent,
+        tls::{LinkTls, LinkTlsFiles},
     },
 };
 
@@ -27,7 +27,7 @@ fn authority() -> Authority {
 }
 
 /// Writes the files of a node whose certificate has this name and is signed by `signer`.
-fn files(directory: &Path, name: &str, signer: &Authority, ca: &Authority) -> LinkFiles {
+fn files(directory: &Path, name: &str, signer: &Authority, ca: &Authority) -> LinkTlsFiles {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new([name.to_owned()]).unwrap();
     let cert = params.signed_by(&key, signer).unwrap();
@@ -36,7 +36,7 @@ fn files(directory: &Path, name: &str, signer: &Authority, ca: &Authority) -> Li
         fs::write(&file, text).unwrap();
         file
     };
-    LinkFiles {
+    LinkTlsFiles {
         cert: write("cert", cert.pem()),
         key: write("key", key.serialize_pem()),
         ca: write("ca", ca.pem()),
@@ -62,9 +62,9 @@ async fn link(to: &TestNode, tls: &LinkTls) -> Result<(), LinkError> {
     let address = Arc::from(to.address.to_string());
     let stream = tls.connect(&address, stream).await?;
     let (reader, mut writer) = tokio::io::split(stream);
-    let mut frames = Frames::new(reader, hello::LONGEST);
+    let mut frames = FrameReader::new(reader, handshake::LONGEST);
     let ours = side("x");
-    let called = hello::call(&mut frames, &mut writer, &ours);
+    let called = handshake::call(&mut frames, &mut writer, &ours);
     called.await.map(drop)
 }
 
@@ -74,11 +74,13 @@ async fn nodes_of_one_authority_are_linked_and_others_are_not() {
     let good = || tls("127.0.0.1", &ours, &ours);
     let mut serving = node("a", good()).await;
     let mut leading = node("b", good()).await;
-    serving.links.leader_is(ShardId(0), Some(&leading.leader()));
+    serving
+        .links
+        .set_leader(ShardId(0), Some(&leading.leader()));
     let news = next(&mut serving.news).await;
-    assert!(matches!(news, News::Linked(..)), "{news:?}");
+    assert!(matches!(news, LinkEvent::Linked(..)), "{news:?}");
 
-    // The other side checks the certificate of the one that calls, which may hear of it late.
+    // The other side checks the certificate of the one that connects, which may learn of it late.
     let stranger = tls("127.0.0.1", &theirs, &ours);
     let error = link(&leading, &stranger).await.unwrap_err();
     let is_refused = matches!(error, LinkError::Tls(_) | LinkError::Broken(_));
@@ -113,7 +115,7 @@ async fn a_plain_node_is_not_linked_to_one_with_tls() {
 fn a_certificate_that_other_nodes_refuse_is_known_before() {
     let (ours, theirs) = (authority(), authority());
     let directory = TempDir::new().unwrap();
-    let trouble = |files: &LinkFiles, advertise: &str| {
+    let trouble = |files: &LinkTlsFiles, advertise: &str| {
         let tls = LinkTls::load(files).unwrap();
         tls.trouble(advertise).unwrap_or_default()
     };

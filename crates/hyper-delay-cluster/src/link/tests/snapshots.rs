@@ -8,21 +8,21 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use super::fixture::{CLUSTER, SHARDS, TestNode, node, node_giving, soon};
+use super::fixture::{CLUSTER, SHARDS, TestNode, node, node_providing, soon};
 use crate::{
     Charter, ShardId,
-    entry::Change,
+    entry::EntryChange,
     link::{
         error::LinkError,
-        fetch_snapshot::{self, NotTaken},
-        frame::Frames,
-        pieces,
+        fetch_snapshot::{self, FetchSnapshotError},
+        frame::FrameReader,
+        snapshot_chunk,
     },
     log::Member,
     replica::Replica,
-    snapshot::{Giver, NotGiven, SnapshotRequest},
+    snapshot::{SnapshotProvider, SnapshotRequest, SnapshotUnavailable},
 };
-use hyper_delay_fjall::{Embedded, replicas::NodeDirectory};
+use hyper_delay_fjall::{Embedded, node_directory::NodeDirectory};
 use hyper_delay_store::{Batch, ReadStore as _, Space};
 
 const SHARD: ShardId = ShardId(1);
@@ -36,7 +36,7 @@ fn apply(replica: &mut Replica<Embedded>, seq: u64) {
     let mut value = vec![0; 10_000];
     fastrand::Rng::with_seed(seq).fill(&mut value);
     batch.put(Space::Tasks, seq.to_be_bytes(), value);
-    let mut change = Change::Writes(batch);
+    let mut change = EntryChange::Writes(batch);
     let entry = replica.next(1, seq, seq, &mut change);
     replica.apply_own(seq, &entry, change).unwrap();
 }
@@ -61,7 +61,7 @@ impl Disk {
         for seq in replica.applied().seq + 1..=entries {
             apply(&mut replica, seq);
         }
-        replica.persisting().run().unwrap();
+        replica.prepare_sync().run().unwrap();
         replica
     }
 
@@ -75,7 +75,12 @@ impl Disk {
         names
     }
 
-    async fn take(&self, ours: &TestNode, from: &Member, least: u64) -> Result<Embedded, NotTaken> {
+    async fn take(
+        &self,
+        ours: &TestNode,
+        from: &Member,
+        least: u64,
+    ) -> Result<Embedded, FetchSnapshotError> {
         let shard = SHARD;
         let wanted = (charter(), SnapshotRequest { shard, least });
         let directory = self.directory.clone();
@@ -89,9 +94,9 @@ impl Disk {
     }
 }
 
-fn giver(replica: &Replica<Embedded>) -> Arc<Giver> {
+fn provider_of(replica: &Replica<Embedded>) -> Arc<SnapshotProvider> {
     let store = replica.store().clone();
-    Giver::new(move |_| Ok(store.clone()))
+    SnapshotProvider::new(move |_| Ok(store.clone()))
 }
 
 fn applied(store: Embedded) -> u64 {
@@ -107,7 +112,10 @@ fn member(node: &TestNode) -> Member {
 async fn a_snapshot_takes_the_place_of_the_replica() {
     let (there, here) = (Disk::new(), Disk::new());
     let replica = there.replica(150);
-    let (leading, ours) = (node_giving("b", giver(&replica)).await, node("a").await);
+    let (leading, ours) = (
+        node_providing("b", provider_of(&replica)).await,
+        node("a").await,
+    );
     let old = here.replica(3);
     let store = here.take(&ours, &member(&leading), 150).await.unwrap();
     assert_eq!(here.names(), ["1", "1.1"]);
@@ -117,7 +125,7 @@ async fn a_snapshot_takes_the_place_of_the_replica() {
         rows.collect::<Vec<_>>()
     };
     assert!(rows(&store) == rows(replica.store()));
-    // The old one stays until nobody reads it any more.
+    // The old one stays until no reader uses it any more.
     assert!(!here.directory.remove_replaced(SHARD.0).unwrap());
     assert_eq!(old.applied().seq, 3);
     drop(old);
@@ -135,32 +143,35 @@ async fn a_node_that_cannot_give_says_why() {
     let ours = node("a").await;
     let refused = async |from: &TestNode, least, why: &str| {
         let error = here.take(&ours, &member(from), least).await.unwrap_err();
-        assert!(matches!(error, NotTaken::Link(LinkError::RefusedThere(_))));
+        assert!(matches!(
+            error,
+            FetchSnapshotError::Link(LinkError::RefusedByPeer(_))
+        ));
         assert!(error.to_string().contains(why), "{error}");
         assert_eq!(here.names(), [""; 0]);
     };
     let never = node("b").await;
     refused(&never, 0, "this node gives no snapshots").await;
-    let old = node_giving("c", giver(&replica)).await;
+    let old = node_providing("c", provider_of(&replica)).await;
     refused(&old, 6, "has synced entry 5, and entry 6 is needed").await;
-    let stopped = Giver::new(|shard| {
+    let stopped = SnapshotProvider::new(|shard| {
         let (shard, reason) = (shard.0, "it is broken".into());
-        Err(NotGiven::Stopped { shard, reason })
+        Err(SnapshotUnavailable::Stopped { shard, reason })
     });
-    let stopped = node_giving("d", stopped).await;
+    let stopped = node_providing("d", stopped).await;
     refused(
         &stopped,
         0,
         "shard 1 has stopped on this node: it is broken",
     )
     .await;
-    let busy = giver(&replica);
+    let busy = provider_of(&replica);
     let wanted = SnapshotRequest {
         shard: SHARD,
         least: 0,
     };
-    let given = (busy.begin(wanted).await, busy.begin(wanted).await);
-    let giving = node_giving("e", busy).await;
+    let given = (busy.open(wanted).await, busy.open(wanted).await);
+    let giving = node_providing("e", busy).await;
     refused(&giving, 0, "this node gives 2 snapshots already").await;
     drop(given);
     here.take(&ours, &member(&giving), 5).await.unwrap();
@@ -189,12 +200,18 @@ async fn cut_after(bytes: u64, to: std::net::SocketAddr) -> Member {
 async fn nothing_is_left_of_a_snapshot_whose_giver_dies() {
     let (there, here) = (Disk::new(), Disk::new());
     let replica = there.replica(150);
-    let (leading, ours) = (node_giving("b", giver(&replica)).await, node("a").await);
+    let (leading, ours) = (
+        node_providing("b", provider_of(&replica)).await,
+        node("a").await,
+    );
     drop(here.replica(3));
     for bytes in [0, 200, 300_000, 1_400_000] {
         let from = cut_after(bytes, leading.address).await;
         let error = here.take(&ours, &from, 150).await.unwrap_err();
-        assert!(matches!(error, NotTaken::Link(_)), "{bytes}: {error}");
+        assert!(
+            matches!(error, FetchSnapshotError::Link(_)),
+            "{bytes}: {error}"
+        );
         assert_eq!(here.names(), ["1"], "{bytes}");
     }
     assert_eq!(applied(here.directory.open(SHARD.0).unwrap()), 3);
@@ -242,12 +259,14 @@ fn copy_folder(from: &Path, to: &Path) {
 async fn a_snapshot_that_stands_still_has_failed() {
     let (mut theirs, ours) = tokio::io::duplex(64);
     theirs.write_all(&[2, 0, 0, 0, b'b', 7]).await.unwrap();
-    let mut frames = Frames::new(ours, pieces::LONGEST);
-    assert_eq!(*pieces::next(&mut frames).await.unwrap(), [b'b', 7]);
-    let error = pieces::next(&mut frames).await.err().unwrap();
+    let mut frames = FrameReader::new(ours, snapshot_chunk::LONGEST);
+    assert_eq!(*snapshot_chunk::next(&mut frames).await.unwrap(), [b'b', 7]);
+    let error = snapshot_chunk::next(&mut frames).await.err().unwrap();
     assert!(matches!(error, LinkError::Stalled(Duration { .. })));
     let (mut ours, _theirs) = tokio::io::duplex(64);
     let long = [7; 100];
-    let error = pieces::Piece::Bytes(&long).send(&mut ours).await;
+    let error = snapshot_chunk::SnapshotChunk::Bytes(&long)
+        .send(&mut ours)
+        .await;
     assert!(matches!(error.unwrap_err(), LinkError::Stalled(_)));
 }

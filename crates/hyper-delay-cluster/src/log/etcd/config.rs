@@ -1,10 +1,10 @@
-//! How etcd is reached.
+//! The configuration of the connections to etcd.
 
 use std::{fmt, fs, path::PathBuf, time::Duration};
 
 use hyper_delay_etcd::{Error, Options, Tls};
 
-/// How etcd is reached.
+/// The configuration of the connections to etcd.
 #[derive(Debug, Clone)]
 pub struct EtcdConfig {
     /// The members of the etcd cluster: URLs with `http` or `https`, such as
@@ -12,8 +12,8 @@ pub struct EtcdConfig {
     pub endpoints: Vec<String>,
     /// The files of TLS, for URLs with `https`.
     pub tls: EtcdTls,
-    /// Who the server is, if etcd requires users.
-    pub user: Option<EtcdUser>,
+    /// The credentials of the server, if etcd requires users.
+    pub user: Option<EtcdCredentials>,
     /// The lease of a node lasts this long. A call is given up after a quarter of it.
     pub lease: Duration,
 }
@@ -38,16 +38,16 @@ pub struct ClientCertificate {
 
 /// A user of etcd.
 #[derive(Clone)]
-pub struct EtcdUser {
+pub struct EtcdCredentials {
     /// The name.
     pub name: String,
     /// The password.
     pub password: String,
 }
 
-impl fmt::Debug for EtcdUser {
+impl fmt::Debug for EtcdCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut user = f.debug_struct("EtcdUser");
+        let mut user = f.debug_struct("EtcdCredentials");
         user.field("name", &self.name).finish_non_exhaustive()
     }
 }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_password_is_not_shown() {
         let mut config = config(&["http://a"], None);
-        config.user = Some(EtcdUser {
+        config.user = Some(EtcdCredentials {
             name: "hd".into(),
             password: "s3cret".into(),
         });

@@ -16,22 +16,22 @@ use tokio::{sync::SetOnce, time::timeout};
 /// With a user, a connection begins with an authentication, which costs etcd about 50 ms of
 /// computing. So only one connection is made at a time, in a task of its own: a call that is given
 /// up does not end it.
-pub(super) struct Endpoint {
+pub(super) struct EtcdEndpoint {
     url: Arc<str>,
     options: Options,
-    patience: Arc<Patience>,
-    present: Mutex<Option<Arc<Connection>>>,
+    connect_timeout: Arc<ConnectTimeout>,
+    present: Mutex<Option<Arc<EtcdConnection>>>,
 }
 
-/// How long a connection may take before it is made anew: twice as long as the one before that was
+/// The time in which a connection must be made: twice as long as for the one before that was
 /// too late, since etcd may check passwords slowly, until one is made.
 #[derive(Debug)]
-struct Patience {
+struct ConnectTimeout {
     least: Duration,
     now: Mutex<Duration>,
 }
 
-impl Patience {
+impl ConnectTimeout {
     /// It grows up to this, and is never without an end: a member can hang.
     const MOST: Duration = Duration::from_secs(30);
 
@@ -60,15 +60,15 @@ impl Patience {
 }
 
 /// A connection, which may still be made.
-struct Connection {
-    made: SetOnce<Result<Client, NotConnected>>,
-    /// How often it has shown that it works.
-    signs: AtomicU64,
+struct EtcdConnection {
+    made: SetOnce<Result<Client, EtcdConnectError>>,
+    /// The number of times that it has shown that it works.
+    activity: AtomicU64,
 }
 
 /// A connection was not made.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum NotConnected {
+pub(super) enum EtcdConnectError {
     /// etcd refused it, or could not be reached.
     #[error(transparent)]
     Client(Arc<Error>),
@@ -79,20 +79,20 @@ pub(super) enum NotConnected {
 
 /// A call to a member of etcd.
 #[derive(Clone)]
-pub(super) struct Call {
-    connection: Arc<Connection>,
-    /// The signs of the connection when the call began.
-    signs: u64,
+pub(super) struct EtcdCall {
+    connection: Arc<EtcdConnection>,
+    /// The activity of the connection when the call began.
+    activity: u64,
 }
 
-impl Endpoint {
+impl EtcdEndpoint {
     /// Creates one that is not connected yet. A connection that takes longer than `patience` is
     /// made anew, and gets more time up to 30 s.
     pub(super) fn new(url: &str, options: Options, patience: Duration) -> Self {
         Self {
             url: url.into(),
             options,
-            patience: Arc::new(Patience::new(patience)),
+            connect_timeout: Arc::new(ConnectTimeout::new(patience)),
             present: Mutex::default(),
         }
     }
@@ -104,39 +104,42 @@ impl Endpoint {
 
     /// Begins a call, inside a tokio runtime: over the present connection, or over a new one if
     /// there is none, or the present one could not be made.
-    pub(super) fn call(&self) -> Call {
+    pub(super) fn call(&self) -> EtcdCall {
         let mut present = self.lock();
         let connection = match present.take().filter(|it| !it.has_failed()) {
             Some(connection) => connection,
             None => self.connect(),
         };
         *present = Some(connection.clone());
-        let signs = connection.signs.load(Ordering::Relaxed);
-        Call { connection, signs }
+        let signs = connection.activity.load(Ordering::Relaxed);
+        EtcdCall {
+            connection,
+            activity: signs,
+        }
     }
 
     /// Uses a new connection from now on if that of a call which was not answered has shown nothing
     /// since that call began: it may lead nowhere, and that takes the operating system many minutes
     /// to find out.
-    pub(super) fn forget(&self, unanswered: &Call) {
+    pub(super) fn forget(&self, unanswered: &EtcdCall) {
         self.lock().take_if(|present| {
             Arc::ptr_eq(present, &unanswered.connection)
                 && present.made.get().is_some()
-                && present.signs.load(Ordering::Relaxed) == unanswered.signs
+                && present.activity.load(Ordering::Relaxed) == unanswered.activity
         });
     }
 
     /// Makes a connection. Without a user, it is made with the first request.
-    fn connect(&self) -> Arc<Connection> {
-        let connection = Arc::new(Connection {
+    fn connect(&self) -> Arc<EtcdConnection> {
+        let connection = Arc::new(EtcdConnection {
             made: SetOnce::new(),
-            signs: AtomicU64::new(0),
+            activity: AtomicU64::new(0),
         });
         let made = connection.clone();
         let (url, options, patience) = (
             self.url.clone(),
             self.options.clone(),
-            self.patience.clone(),
+            self.connect_timeout.clone(),
         );
         tokio::spawn(async move {
             let limit = patience.now();
@@ -145,35 +148,35 @@ impl Endpoint {
                     patience.reset();
                     Ok(client)
                 }
-                Ok(Err(error)) => Err(NotConnected::Client(error.into())),
+                Ok(Err(error)) => Err(EtcdConnectError::Client(error.into())),
                 Err(_) => {
                     patience.grow(limit);
-                    Err(NotConnected::Late(limit))
+                    Err(EtcdConnectError::Late(limit))
                 }
             };
             // Calls that have waited for the connection do not tell that it leads nowhere.
-            made.show();
+            made.note_activity();
             made.made.set(client).expect("it is set here only");
         });
         connection
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<EtcdConnection>>> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Connection {
+impl EtcdConnection {
     fn has_failed(&self) -> bool {
         self.made.get().is_some_and(Result::is_err)
     }
 
-    fn show(&self) {
-        self.signs.fetch_add(1, Ordering::Relaxed);
+    fn note_activity(&self) {
+        self.activity.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Call {
+impl EtcdCall {
     /// Returns the client of the connection.
     ///
     /// # Errors
@@ -184,19 +187,19 @@ impl Call {
     /// # Cancel safety
     ///
     /// The connection is made nevertheless.
-    pub(super) async fn client(&self) -> Result<Client, NotConnected> {
+    pub(super) async fn client(&self) -> Result<Client, EtcdConnectError> {
         self.connection.made.wait().await.clone()
     }
 
     /// Notes that the call was answered, so the connection works.
     pub(super) fn answered(&self) {
-        self.connection.show();
+        self.connection.note_activity();
     }
 }
 
-impl std::fmt::Debug for Endpoint {
+impl std::fmt::Debug for EtcdEndpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut endpoint = f.debug_struct("Endpoint");
+        let mut endpoint = f.debug_struct("EtcdEndpoint");
         endpoint.field("url", &self.url).finish_non_exhaustive()
     }
 }
@@ -208,17 +211,17 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     /// Nothing is sent to it: without a user, a connection is made with the first request.
-    fn endpoint() -> Endpoint {
-        Endpoint::new("http://127.0.0.1:1", Options::new(), PATIENCE)
+    fn endpoint() -> EtcdEndpoint {
+        EtcdEndpoint::new("http://127.0.0.1:1", Options::new(), PATIENCE)
     }
 
-    async fn connected(endpoint: &Endpoint) -> Call {
+    async fn connected(endpoint: &EtcdEndpoint) -> EtcdCall {
         let call = endpoint.call();
         call.client().await.unwrap();
         endpoint.call()
     }
 
-    fn share(one: &Call, other: &Call) -> bool {
+    fn share(one: &EtcdCall, other: &EtcdCall) -> bool {
         Arc::ptr_eq(&one.connection, &other.connection)
     }
 
@@ -236,7 +239,7 @@ mod tests {
 
     #[test]
     fn patience_grows_until_a_connection_is_made() {
-        let patience = Patience::new(Duration::from_secs(1));
+        let patience = ConnectTimeout::new(Duration::from_secs(1));
         for seconds in [1, 2, 4, 8, 16, 30, 30] {
             let limit = patience.now();
             assert_eq!(limit, Duration::from_secs(seconds));
@@ -245,7 +248,7 @@ mod tests {
         patience.reset();
         assert_eq!(patience.now(), Duration::from_secs(1));
         // One that is longer from the start stays so.
-        let long = Patience::new(PATIENCE);
+        let long = ConnectTimeout::new(PATIENCE);
         long.grow(PATIENCE);
         assert_eq!(long.now(), PATIENCE);
     }
@@ -256,7 +259,7 @@ mod tests {
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", silent.local_addr().unwrap());
         let options = Options::new().user("name", "password");
-        let endpoint = Endpoint::new(&url, options, Duration::from_millis(1));
+        let endpoint = EtcdEndpoint::new(&url, options, Duration::from_millis(1));
         for limit in [1, 2, 4] {
             let error = endpoint.call().client().await.unwrap_err();
             assert_eq!(error.to_string(), format!("no connection in {limit}ms"));
@@ -287,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn connection_that_could_not_be_made_is_made_anew() {
-        let endpoint = Endpoint::new("no URL", Options::new(), PATIENCE);
+        let endpoint = EtcdEndpoint::new("no URL", Options::new(), PATIENCE);
         let failed = endpoint.call();
         let waits_too = endpoint.call();
         assert!(share(&failed, &waits_too));

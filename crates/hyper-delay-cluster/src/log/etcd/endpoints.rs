@@ -1,4 +1,4 @@
-//! Which member of etcd is asked.
+//! Chooses the member of etcd that is asked.
 
 use std::{
     sync::{
@@ -13,14 +13,14 @@ use race_core::{Budget, Verdict, outcome::GenericRaceError};
 use race_tokio::Race;
 
 use super::{
-    endpoint::{Call, Endpoint},
+    endpoint::{EtcdCall, EtcdEndpoint},
     error::EtcdError,
 };
-use crate::log::{Unanswered, Why};
+use crate::log::{LogUnanswered, UnansweredReason};
 
-/// How soon a further member is asked when the first one does not answer.
+/// The delay before a second member is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum HedgeDelay {
     /// Soon: requests that are small, and that must not be late.
     Soon,
     /// After half of the time, and only in a tenth of the requests: a slow disk is not given
@@ -32,8 +32,8 @@ pub(super) enum Pace {
 
 /// The members of etcd. The one that answered last is asked first.
 #[derive(Debug)]
-pub(super) struct Endpoints {
-    all: Box<[Arc<Endpoint>]>,
+pub(super) struct EtcdEndpoints {
+    all: Box<[Arc<EtcdEndpoint>]>,
     first: AtomicUsize,
     deadline: Duration,
     budget: Budget,
@@ -42,31 +42,31 @@ pub(super) struct Endpoints {
 /// Why a member has not answered.
 #[derive(Debug, thiserror::Error)]
 #[error("{url}: {source}")]
-struct Failed {
+struct EndpointError {
     url: Arc<str>,
     source: EtcdError,
 }
 
 /// The calls of one request, in the order of their begin.
 #[derive(Default)]
-struct Calls(Mutex<Vec<(Arc<Endpoint>, Call)>>);
+struct RequestCalls(Mutex<Vec<(Arc<EtcdEndpoint>, EtcdCall)>>);
 
-impl Calls {
-    fn begin(&self, endpoint: &Arc<Endpoint>) -> Call {
+impl RequestCalls {
+    fn begin(&self, endpoint: &Arc<EtcdEndpoint>) -> EtcdCall {
         let call = endpoint.call();
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         calls.push((endpoint.clone(), call.clone()));
         call
     }
 
-    fn all(self) -> Vec<(Arc<Endpoint>, Call)> {
+    fn all(self) -> Vec<(Arc<EtcdEndpoint>, EtcdCall)> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Endpoints {
+impl EtcdEndpoints {
     /// Creates them. A request is given up after `deadline`.
-    pub(super) fn new(all: impl IntoIterator<Item = Endpoint>, deadline: Duration) -> Self {
+    pub(super) fn new(all: impl IntoIterator<Item = EtcdEndpoint>, deadline: Duration) -> Self {
         Self {
             all: all.into_iter().map(Arc::new).collect(),
             first: AtomicUsize::new(0),
@@ -81,11 +81,11 @@ impl Endpoints {
     }
 
     /// Returns the member that is asked first, or the one `skipped` places after it.
-    pub(super) fn at(&self, skipped: usize) -> &Endpoint {
+    pub(super) fn at(&self, skipped: usize) -> &EtcdEndpoint {
         self.after(self.first.load(Ordering::Relaxed), skipped)
     }
 
-    fn after(&self, first: usize, skipped: usize) -> &Arc<Endpoint> {
+    fn after(&self, first: usize, skipped: usize) -> &Arc<EtcdEndpoint> {
         &self.all[(first + skipped % self.all.len()) % self.all.len()]
     }
 
@@ -96,17 +96,17 @@ impl Endpoints {
     /// If none does in time.
     pub(super) async fn ask<A, F>(
         &self,
-        pace: Pace,
+        pace: HedgeDelay,
         run: impl Fn(Client) -> F + Send,
-    ) -> Result<A, Unanswered>
+    ) -> Result<A, LogUnanswered>
     where
         A: Send,
         F: Future<Output = Result<A, EtcdError>> + Send,
     {
         let first = self.first.load(Ordering::Relaxed);
         let order = (0..self.all.len()).map(|place| self.after(first, place).clone());
-        let calls = Calls::default();
-        let attempt = |endpoint: &Arc<Endpoint>| {
+        let calls = RequestCalls::default();
+        let attempt = |endpoint: &Arc<EtcdEndpoint>| {
             let call = calls.begin(endpoint);
             let (url, run) = (endpoint.url().clone(), &run);
             async move {
@@ -115,18 +115,18 @@ impl Endpoints {
                 if answer.is_ok() {
                     call.answered();
                 }
-                answer.map_err(|source| Failed { url, source })
+                answer.map_err(|source| EndpointError { url, source })
             }
         };
         let delay = match pace {
-            Pace::Soon => self.deadline / 8,
-            Pace::Late => self.deadline / 2,
-            Pace::Never => Duration::MAX,
+            HedgeDelay::Soon => self.deadline / 8,
+            HedgeDelay::Late => self.deadline / 2,
+            HedgeDelay::Never => Duration::MAX,
         };
         let race = Race::new(delay, attempt, order)
             .deadline(self.deadline)
-            .budget((pace == Pace::Late).then_some(&self.budget));
-        let decided = race.first_ok_by(|failed: &Failed| match failed.source.is_final() {
+            .budget((pace == HedgeDelay::Late).then_some(&self.budget));
+        let decided = race.first_ok_by(|failed: &EndpointError| match failed.source.is_final() {
             true => Verdict::Fatal,
             false => Verdict::Retryable,
         });
@@ -135,24 +135,26 @@ impl Endpoints {
         match decided {
             Ok(won) if won.index == 0 => Ok(won.output),
             Ok(won) => {
-                self.move_on(first, &calls[..won.index]);
+                self.advance(first, &calls[..won.index]);
                 Ok(won.output)
             }
             Err(error @ GenericRaceError::Fatal { .. }) => {
                 let fatal = error.into_last_error().expect("one was fatal");
-                Err(Unanswered(Why::Damage(format!("etcd at {fatal}"))))
+                Err(LogUnanswered(UnansweredReason::Damage(format!(
+                    "etcd at {fatal}"
+                ))))
             }
             Err(error) => {
-                self.move_on(first, &calls);
+                self.advance(first, &calls);
                 let urls: Vec<_> = calls.iter().map(|(it, _)| &**it.url()).collect();
                 let why = format!("etcd at {}: {error}", urls.join(", "));
-                Err(Unanswered(Why::Silence(why)))
+                Err(LogUnanswered(UnansweredReason::Silence(why)))
             }
         }
     }
 
     /// These calls to the members after `first` were not answered: another one is asked first.
-    fn move_on(&self, first: usize, passed: &[(Arc<Endpoint>, Call)]) {
+    fn advance(&self, first: usize, passed: &[(Arc<EtcdEndpoint>, EtcdCall)]) {
         for (endpoint, call) in passed {
             endpoint.forget(call);
         }

@@ -2,10 +2,10 @@
 
 use hyper_delay_etcd::{Error, KeyValue};
 
-use super::endpoint::NotConnected;
+use super::endpoint::EtcdConnectError;
 use crate::BadShards;
 
-/// What a request to one member of etcd came to, if not to an answer.
+/// Why a request to one member of etcd has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EtcdError {
     /// etcd refused the request, or could not be reached.
@@ -13,7 +13,7 @@ pub(super) enum EtcdError {
     Client(#[from] Error),
     /// There is no connection.
     #[error(transparent)]
-    NotConnected(#[from] NotConnected),
+    NotConnected(#[from] EtcdConnectError),
     /// The answer to a transaction has too few results.
     #[error("the answer lacks the result of a read: is this etcd 3.4 or later?")]
     NoRead,
@@ -24,7 +24,7 @@ pub(super) enum EtcdError {
         key: String,
         /// The value, or its beginning.
         value: String,
-        /// What is to be done.
+        /// The cure.
         cure: String,
     },
     /// A key is missing that must be there.

@@ -13,7 +13,7 @@ use crate::ShardId;
 
 /// Everything.
 pub(super) const ALL: &str = "/hd/";
-/// What the cluster is.
+/// The charter of the cluster.
 pub(super) const CHARTER: &str = "/hd/charter";
 /// The members.
 pub(super) const NODES: &str = "/hd/nodes/";
@@ -28,12 +28,12 @@ pub(super) fn node(node: &str) -> String {
 }
 
 /// Returns the key of a heartbeat.
-pub(super) fn alive(node: &str) -> String {
+pub(super) fn heartbeat(node: &str) -> String {
     format!("{ALIVE}{node}")
 }
 
 /// Returns the key of a leadership.
-pub(super) fn lead(shard: ShardId) -> String {
+pub(super) fn leader(shard: ShardId) -> String {
     format!("/hd/{:05}/lead", shard.0)
 }
 
@@ -62,10 +62,10 @@ pub(super) fn entry(shard: ShardId, seq: u64) -> String {
     format!("{}{seq:020}", journal(shard))
 }
 
-/// What a key stands for.
+/// A parsed key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key<'a> {
-    /// What the cluster is.
+pub(super) enum EtcdKey<'a> {
+    /// The charter of the cluster.
     Charter,
     /// A member.
     Node(&'a str),
@@ -73,14 +73,14 @@ pub(super) enum Key<'a> {
     Alive(&'a str),
     /// A leadership.
     Lead(ShardId),
-    /// What a node has reported.
+    /// The report of a node.
     Report(ShardId, &'a str),
     /// An entry.
     Entry(ShardId, u64),
 }
 
-impl<'a> Key<'a> {
-    /// Returns what a key stands for. `None`: nothing.
+impl<'a> EtcdKey<'a> {
+    /// Parses a key. `None`: it is no key of a cluster.
     pub(super) fn parse(key: &'a [u8]) -> Option<Self> {
         let key = std::str::from_utf8(key).ok()?.strip_prefix(ALL)?;
         let (first, rest) = match key.split_once('/') {
@@ -121,22 +121,22 @@ mod tests {
         fn a_key_is_read_as_it_was_written(shard: u16, seq: u64, name in "[a-z/.0-9]{0,12}") {
             let shard = ShardId(shard);
             let cases = [
-                (CHARTER.to_owned(), Key::Charter),
-                (node(&name), Key::Node(&name)),
-                (alive(&name), Key::Alive(&name)),
-                (lead(shard), Key::Lead(shard)),
-                (report(shard, &name), Key::Report(shard, &name)),
-                (entry(shard, seq), Key::Entry(shard, seq)),
+                (CHARTER.to_owned(), EtcdKey::Charter),
+                (node(&name), EtcdKey::Node(&name)),
+                (heartbeat(&name), EtcdKey::Alive(&name)),
+                (leader(shard), EtcdKey::Lead(shard)),
+                (report(shard, &name), EtcdKey::Report(shard, &name)),
+                (entry(shard, seq), EtcdKey::Entry(shard, seq)),
             ];
             for (key, means) in cases {
-                prop_assert_eq!(Key::parse(key.as_bytes()), Some(means));
+                prop_assert_eq!(EtcdKey::parse(key.as_bytes()), Some(means));
                 prop_assert!(key.starts_with(ALL));
             }
             let shards = SHARDS.0.to_owned()..SHARDS.1.to_owned();
-            for key in [lead(shard), report(shard, &name), entry(shard, seq)] {
+            for key in [leader(shard), report(shard, &name), entry(shard, seq)] {
                 prop_assert!(shards.contains(&key));
             }
-            for key in [CHARTER.to_owned(), node(&name), alive(&name)] {
+            for key in [CHARTER.to_owned(), node(&name), heartbeat(&name)] {
                 prop_assert!(!shards.contains(&key));
             }
         }
@@ -152,7 +152,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
             let key = [ALL.as_bytes(), &bytes].concat();
-            let _whatever = (Key::parse(&bytes), Key::parse(&key));
+            let _whatever = (EtcdKey::parse(&bytes), EtcdKey::parse(&key));
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
             "/xx/charter",
         ];
         for other in others {
-            assert_eq!(Key::parse(other.as_bytes()), None, "{other}");
+            assert_eq!(EtcdKey::parse(other.as_bytes()), None, "{other}");
         }
     }
 }

@@ -2,28 +2,28 @@
 //!
 //! Each request is one transaction, or a read. A call asks one member of etcd, and another one if
 //! that one is silent, for a quarter of a lease altogether. So each request can be carried out more
-//! than once, and late: [`request`] says for each why that does no harm.
+//! than once, and late: [`request`] documents for each why that is harmless.
 //!
 //! # Why not etcd's leases
 //!
 //! A lease of etcd can end although it was kept alive: before 3.4.31 and 3.5.13 a leader of etcd
-//! that was stopped for longer than a lease, and goes on, ends leases that its successor has kept
+//! that was stopped for longer than a lease, and continues, ends leases that its successor has kept
 //! alive (<https://github.com/etcd-io/etcd/issues/15247>). So etcd is asked for no time: a
-//! heartbeat is an ordinary key, and the nodes count ([`beats`](crate::beats)).
+//! heartbeat is an ordinary key, and the nodes count ([`heartbeat`](crate::heartbeat)).
 //!
 //! # Reading
 //!
 //! Every read is linearizable. The server never compacts etcd's revisions: its operator configures
 //! that.
 
-#[cfg(feature = "internals")]
-pub mod alone;
 pub mod config;
 mod endpoint;
 mod endpoints;
 mod error;
 mod key;
 mod request;
+#[cfg(feature = "internals")]
+pub mod standalone;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -35,25 +35,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Answer, Log, News, Request, Unanswered};
+use super::{Log, LogAnswer, LogEvent, LogRequest, LogUnanswered};
 use config::{EtcdConfig, EtcdConfigError};
-use endpoint::Endpoint;
-use endpoints::Endpoints;
-use hyper_delay_store::record::number::MOST_SHARDS;
+use endpoint::EtcdEndpoint;
+use endpoints::EtcdEndpoints;
+use hyper_delay_store::record::sharded_number::MAX_SHARDS;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::log::etcd";
 
 // A cluster is made in one transaction, and etcd allows 128 operations in one.
-const _: () = assert!(MOST_SHARDS < 128, "a cluster is made in one transaction");
+const _: () = assert!(MAX_SHARDS < 128, "a cluster is made in one transaction");
 
 /// The log in etcd. See the [module](self).
 ///
 /// It connects with the first call, inside a tokio runtime.
 #[derive(Debug)]
 pub struct Etcd {
-    endpoints: Endpoints,
-    complaints: Complaints,
+    endpoints: EtcdEndpoints,
+    warnings: ThrottledWarnings,
 }
 
 impl Etcd {
@@ -66,16 +66,16 @@ impl Etcd {
         let connections = config.connections()?.into_iter();
         let deadline = config.lease / 4;
         // A call is given up, and the next one still finds the connection that it has begun.
-        let endpoint = |(url, options): (String, _)| Endpoint::new(&url, options, 2 * deadline);
+        let endpoint = |(url, options): (String, _)| EtcdEndpoint::new(&url, options, 2 * deadline);
         Ok(Self {
-            endpoints: Endpoints::new(connections.map(endpoint), deadline),
-            complaints: Complaints::default(),
+            endpoints: EtcdEndpoints::new(connections.map(endpoint), deadline),
+            warnings: ThrottledWarnings::default(),
         })
     }
 }
 
 impl Log for Etcd {
-    async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
+    async fn call(&self, request: LogRequest) -> Result<LogAnswer, LogUnanswered> {
         let request = Arc::new(request);
         let pace = request::pace(&request);
         let run = |client| {
@@ -84,22 +84,22 @@ impl Log for Etcd {
         };
         let answer = self.endpoints.ask(pace, run).await;
         if let Err(error) = &answer {
-            self.complaints.say(error);
+            self.warnings.warn(error);
         }
         answer
     }
 
-    async fn watch(&self, mut tell: impl FnMut(News) + Send) {
+    async fn watch(&self, mut tell: impl FnMut(LogEvent) + Send) {
         let patience = self.endpoints.deadline();
         let mut ended = 0;
         loop {
             let endpoint = self.endpoints.at(ended);
             let call = endpoint.call();
-            let complain = |error: &_| self.complaints.say(error);
+            let complain = |error: &_| self.warnings.warn(error);
             let why = watch::follow(&call, patience, &mut tell, complain).await;
             let url = endpoint.url();
-            self.complaints
-                .say(format_args!("the watch of etcd at {url}: {why}"));
+            self.warnings
+                .warn(format_args!("the watch of etcd at {url}: {why}"));
             endpoint.forget(&call);
             ended += 1;
             tokio::time::sleep(patience / 4).await;
@@ -109,14 +109,14 @@ impl Log for Etcd {
 
 /// Logs what is wrong with etcd, at most one line in ten seconds.
 #[derive(Debug, Default)]
-struct Complaints {
+struct ThrottledWarnings {
     last: Mutex<Option<Instant>>,
 }
 
-impl Complaints {
+impl ThrottledWarnings {
     const PAUSE: Duration = Duration::from_secs(10);
 
-    fn say(&self, what: impl Display) {
+    fn warn(&self, what: impl Display) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| last.elapsed() >= Self::PAUSE) {
             *last = Some(Instant::now());

@@ -7,16 +7,16 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     error::EtcdError,
-    key::{self, Key},
+    key::{self, EtcdKey},
 };
 use crate::{
     Charter,
-    log::{Beat, Leader, LeaseId, Led, Member, MissingLink, NodeName},
+    log::{Heartbeat, Leader, LeaderAndHeartbeat, LeaseId, Member, MissingLink, NodeName},
 };
 
 /// The value of a leadership.
 #[derive(Serialize, Deserialize)]
-struct Lead<'a> {
+struct LeaderValue<'a> {
     #[serde(borrow)]
     node: Cow<'a, str>,
     #[serde(borrow)]
@@ -27,7 +27,7 @@ struct Lead<'a> {
 
 /// The value of a heartbeat. The lease comes first: see [`of_lease`].
 #[derive(Serialize, Deserialize)]
-struct Alive<'a> {
+struct HeartbeatValue<'a> {
     /// In hexadecimal digits, because few programs read a JSON number with 64 bits.
     #[serde(borrow)]
     lease: Cow<'a, str>,
@@ -49,22 +49,22 @@ fn if_understood<'de, D: Deserializer<'de>>(input: D) -> Result<Arc<[MissingLink
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// What a heartbeat tells.
-pub(super) struct Heartbeat {
-    pub(super) beat: Beat,
+/// A decoded heartbeat.
+pub(super) struct DecodedHeartbeat {
+    pub(super) beat: Heartbeat,
     /// The links that the node does not have.
     pub(super) missing_links: Arc<[MissingLink]>,
 }
 
 /// The value of a member.
 #[derive(Serialize, Deserialize)]
-struct Reached<'a> {
+struct MemberValue<'a> {
     #[serde(borrow)]
     address: Cow<'a, str>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Founded<'a> {
+struct CharterValue<'a> {
     /// In hexadecimal digits, because few programs read a JSON number with 128 bits.
     #[serde(borrow)]
     cluster: Cow<'a, str>,
@@ -76,8 +76,8 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// Returns the value of a leadership.
-pub(super) fn lead(member: &Member, lease: LeaseId) -> Vec<u8> {
-    json(&Lead {
+pub(super) fn encode_leader(member: &Member, lease: LeaseId) -> Vec<u8> {
+    json(&LeaderValue {
         node: (&*member.node).into(),
         address: (&*member.address).into(),
         lease: digits(lease).into(),
@@ -85,13 +85,13 @@ pub(super) fn lead(member: &Member, lease: LeaseId) -> Vec<u8> {
 }
 
 /// Returns the value of a heartbeat.
-pub(super) fn alive(
+pub(super) fn encode_heartbeat(
     member: &Member,
     lease: LeaseId,
     ttl: Duration,
     missing_links: &[MissingLink],
 ) -> Vec<u8> {
-    json(&Alive {
+    json(&HeartbeatValue {
         lease: digits(lease).into(),
         ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
         address: (&*member.address).into(),
@@ -116,29 +116,29 @@ fn lease(kv: &KeyValue, digits: &str, cure: &str) -> Result<LeaseId, EtcdError> 
 }
 
 /// Returns the value of a member.
-pub(super) fn reached(member: &Member) -> Vec<u8> {
-    json(&Reached {
+pub(super) fn encode_member(member: &Member) -> Vec<u8> {
+    json(&MemberValue {
         address: (&*member.address).into(),
     })
 }
 
 /// Returns the value of what a node has reported.
-pub(super) fn report(synced: u64) -> Vec<u8> {
+pub(super) fn encode_report(synced: u64) -> Vec<u8> {
     json(&synced)
 }
 
 /// Returns the value of what the cluster is.
-pub(super) fn charter(charter: Charter) -> Vec<u8> {
-    json(&Founded {
+pub(super) fn encode_charter(charter: Charter) -> Vec<u8> {
+    json(&CharterValue {
         cluster: format!("{:032x}", charter.cluster).into(),
         shards: charter.shards,
     })
 }
 
 /// Reads a leadership.
-pub(super) fn leader(kv: &KeyValue) -> Result<Leader, EtcdError> {
+pub(super) fn decode_leader(kv: &KeyValue) -> Result<Leader, EtcdError> {
     const CURE: &str = "delete it, and a node leads the shard again";
-    let Lead {
+    let LeaderValue {
         node,
         address,
         lease: digits,
@@ -154,55 +154,64 @@ pub(super) fn leader(kv: &KeyValue) -> Result<Leader, EtcdError> {
 }
 
 /// Reads a leader, and finds the heartbeat of its node.
-pub(super) fn led(kv: &KeyValue, alive: &[KeyValue]) -> Result<Led, EtcdError> {
-    let leader = leader(kv)?;
-    let beat = beat_of(&leader.member.node, alive)?;
-    Ok(Led { leader, beat })
+pub(super) fn decode_leader_and_heartbeat(
+    kv: &KeyValue,
+    alive: &[KeyValue],
+) -> Result<LeaderAndHeartbeat, EtcdError> {
+    let leader = decode_leader(kv)?;
+    let beat = find_beat(&leader.member.node, alive)?;
+    Ok(LeaderAndHeartbeat {
+        leader,
+        heartbeat: beat,
+    })
 }
 
-/// Finds the sign of life of a node.
-pub(super) fn beat_of(node: &str, alive: &[KeyValue]) -> Result<Option<Beat>, EtcdError> {
-    Ok(heartbeat_of(node, alive)?.map(|it| it.beat))
+/// Finds the heartbeat of a node, without its missing links.
+pub(super) fn find_beat(node: &str, alive: &[KeyValue]) -> Result<Option<Heartbeat>, EtcdError> {
+    Ok(find_heartbeat(node, alive)?.map(|it| it.beat))
 }
 
-/// Finds the heartbeat of a node.
-pub(super) fn heartbeat_of(node: &str, alive: &[KeyValue]) -> Result<Option<Heartbeat>, EtcdError> {
+/// Finds the heartbeat of a node, with its missing links.
+pub(super) fn find_heartbeat(
+    node: &str,
+    alive: &[KeyValue],
+) -> Result<Option<DecodedHeartbeat>, EtcdError> {
     let mut alive = alive.iter();
-    let alive = alive.find(|kv| Key::parse(kv.key()) == Some(Key::Alive(node)));
-    alive.map(heartbeat).transpose()
+    let alive = alive.find(|kv| EtcdKey::parse(kv.key()) == Some(EtcdKey::Alive(node)));
+    alive.map(decode_heartbeat).transpose()
 }
 
-/// Reads the sign of life in a heartbeat.
-pub(super) fn beat_in(kv: &KeyValue) -> Result<Beat, EtcdError> {
-    Ok(heartbeat(kv)?.beat)
+/// Reads a heartbeat, without its missing links.
+pub(super) fn decode_beat(kv: &KeyValue) -> Result<Heartbeat, EtcdError> {
+    Ok(decode_heartbeat(kv)?.beat)
 }
 
-fn heartbeat(kv: &KeyValue) -> Result<Heartbeat, EtcdError> {
+fn decode_heartbeat(kv: &KeyValue) -> Result<DecodedHeartbeat, EtcdError> {
     const CURE: &str = "stop its node, delete it, and start the node again";
-    let Alive {
+    let HeartbeatValue {
         lease: digits,
         ttl_ms,
         missing_links,
         address: _,
     } = parse(kv, CURE)?;
-    let beat = Beat {
+    let beat = Heartbeat {
         revision: kv.mod_revision(),
         lease: lease(kv, &digits, CURE)?,
         ttl: Duration::from_millis(ttl_ms),
     };
-    Ok(Heartbeat {
+    Ok(DecodedHeartbeat {
         beat,
         missing_links,
     })
 }
 
 /// Reads a member.
-pub(super) fn member(kv: &KeyValue) -> Result<Member, EtcdError> {
+pub(super) fn decode_member(kv: &KeyValue) -> Result<Member, EtcdError> {
     const CURE: &str = "delete it, and let the node join the cluster again";
-    let Some(Key::Node(node)) = Key::parse(kv.key()) else {
+    let Some(EtcdKey::Node(node)) = EtcdKey::parse(kv.key()) else {
         return Err(EtcdError::value(kv, CURE));
     };
-    let Reached { address } = parse(kv, CURE)?;
+    let MemberValue { address } = parse(kv, CURE)?;
     Ok(Member {
         node: node.into(),
         address: address.into(),
@@ -210,18 +219,18 @@ pub(super) fn member(kv: &KeyValue) -> Result<Member, EtcdError> {
 }
 
 /// Reads what a node has reported.
-pub(super) fn reported(kv: &KeyValue) -> Result<(NodeName, u64), EtcdError> {
+pub(super) fn decode_report(kv: &KeyValue) -> Result<(NodeName, u64), EtcdError> {
     const CURE: &str = "delete it, and the node reports again";
-    match Key::parse(kv.key()) {
-        Some(Key::Report(_, node)) => Ok((node.into(), parse(kv, CURE)?)),
+    match EtcdKey::parse(kv.key()) {
+        Some(EtcdKey::Report(_, node)) => Ok((node.into(), parse(kv, CURE)?)),
         _ => Err(EtcdError::value(kv, CURE)),
     }
 }
 
 /// Reads what the cluster is.
-pub(super) fn founded(kv: &KeyValue) -> Result<Charter, EtcdError> {
+pub(super) fn decode_charter(kv: &KeyValue) -> Result<Charter, EtcdError> {
     let cure = format!("restore {} from a backup of etcd", key::CHARTER);
-    let Founded { cluster, shards } = parse(kv, &cure)?;
+    let CharterValue { cluster, shards } = parse(kv, &cure)?;
     match u128::from_str_radix(&cluster, 16) {
         Ok(cluster) => Charter::new(cluster, shards).map_err(|_| EtcdError::value(kv, &cure)),
         Err(_) => Err(EtcdError::value(kv, &cure)),
@@ -229,9 +238,9 @@ pub(super) fn founded(kv: &KeyValue) -> Result<Charter, EtcdError> {
 }
 
 /// Reads the place of an entry.
-pub(super) fn seq(kv: &KeyValue) -> Result<u64, EtcdError> {
-    match Key::parse(kv.key()) {
-        Some(Key::Entry(_, seq)) => Ok(seq),
+pub(super) fn decode_seq(kv: &KeyValue) -> Result<u64, EtcdError> {
+    match EtcdKey::parse(kv.key()) {
+        Some(EtcdKey::Entry(_, seq)) => Ok(seq),
         _ => Err(EtcdError::value(kv, "delete it")),
     }
 }
@@ -248,7 +257,7 @@ mod tests {
     fn missing_links_of_another_version_leave_the_rest() {
         let value = |links: &str| {
             let text = format!(r#"{{"lease":"0a","ttl_ms":2000,"address":"a:1"{links}}}"#);
-            let alive: Alive<'_> = serde_json::from_str(&text).unwrap();
+            let alive: HeartbeatValue<'_> = serde_json::from_str(&text).unwrap();
             (alive.ttl_ms, alive.missing_links.len())
         };
         for (links, number) in [

@@ -3,16 +3,16 @@
 use std::{path::Path, sync::Arc};
 
 use super::side::{ROUTES, Side, Step, id, route};
-use hyper_delay_archive::backup::{Stream, restore};
+use hyper_delay_archive::backup::{BackupStream, restore};
 use hyper_delay_engine::{
-    ledger::{Ledger, Op, Order, Outcome, View},
+    ledger::{Ledger, LedgerView, Op, Outcome, ScheduleOrder},
     sizes::Sizes,
 };
 use hyper_delay_fjall::{Embedded, OpenOptions};
 use hyper_delay_protocol::{Compression, Headers};
 use hyper_delay_store::{
     Durability, ReadStore, Space, SpaceRow,
-    record::{self, Done, key},
+    record::{self, FinishedTask, key},
 };
 
 fn rows(store: &impl ReadStore) -> Vec<SpaceRow> {
@@ -49,7 +49,7 @@ fn one_shard_is_a_server_without_a_cluster() {
 
 /// Restores a backup of all shards.
 fn restored(side: &Side, directory: &Path) -> Arc<Embedded> {
-    let mut stream = Stream::begin(side.merged().snapshot().unwrap(), 50_000);
+    let mut stream = BackupStream::begin(side.merged().snapshot().unwrap(), 50_000);
     let mut backup = Vec::new();
     loop {
         let piece = stream.next(1_000).unwrap();
@@ -64,7 +64,7 @@ fn restored(side: &Side, directory: &Path) -> Arc<Embedded> {
 }
 
 fn schedule(route: &str, id: &str) -> Op {
-    Op::Schedule(Order {
+    Op::Schedule(ScheduleOrder {
         route: route.into(),
         id: id.into(),
         named: true,
@@ -96,10 +96,10 @@ fn a_server_without_a_cluster_restores_the_backup_of_all_shards() {
         let Outcome::Scheduled { seq, .. } = outcome else {
             panic!("{outcome:?}");
         };
-        let view = View::new(merged.clone());
+        let view = LedgerView::new(merged.clone());
         assert!(view.content(seq, |_| ()).unwrap().is_none(), "{seq}");
         ledger.commit(Durability::Written, 50_001).unwrap();
-        let total = View::new(restored).totals().unwrap().total();
+        let total = LedgerView::new(restored).totals().unwrap().total();
         assert_eq!(total, side.tasks() + 1);
     }
 }
@@ -127,7 +127,7 @@ fn finished_names_are_kept_as_long_after_a_restore() {
         for (space, key, value) in rows(&*merged) {
             let is_done = matches!(space, Space::DoneEven | Space::DoneOdd);
             if is_done && merged.get(Space::Names, &key).unwrap().is_none() {
-                let done: Done = record::decode(&value).unwrap();
+                let done: FinishedTask = record::decode(&value).unwrap();
                 names.push((done.until, (&*key).into()));
             }
         }
@@ -142,7 +142,7 @@ fn finished_names_are_kept_as_long_after_a_restore() {
             ledger.commit(Durability::Written, now).unwrap();
             let (route, id) = key::name_of(&key).unwrap();
             let outcome = ledger.apply(&schedule(route, id), now).unwrap();
-            assert_eq!(outcome, Outcome::Taken, "{route} {id} until {until}");
+            assert_eq!(outcome, Outcome::NameTaken, "{route} {id} until {until}");
             checked += 1;
         }
     }

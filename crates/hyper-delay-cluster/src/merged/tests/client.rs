@@ -18,18 +18,18 @@ use tokio::{
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{Input, Message, ReplyTo},
+    scheduler::{ConsumerMessage, ReplyTo, SchedulerInput},
 };
 use hyper_delay_protocol::{Encoder, Reply, Version, parse};
 use hyper_delay_server::{
-    connection::{Asked, Guests, Shared, Unfinished},
-    driver::Event,
+    connection::{ConnectionContext, OneShotClient, OneShotRequest, UnfinishedLines},
+    driver::ServerEvent,
 };
 use hyper_delay_store::ReadStore;
 
 pub(super) struct Client<S> {
-    guests: Guests<S>,
-    _shared: watch::Sender<Arc<Shared<S>>>,
+    guests: OneShotClient<S>,
+    _shared: watch::Sender<Arc<ConnectionContext<S>>>,
     runtime: Runtime,
 }
 
@@ -37,9 +37,9 @@ impl<S: ReadStore> Client<S> {
     pub(super) fn new(store: Arc<S>) -> Self {
         let config = Arc::new(Config::default());
         let (events, inbox) = mpsc::channel();
-        let (shared, receiver) = watch::channel(Arc::new(Shared {
+        let (shared, receiver) = watch::channel(Arc::new(ConnectionContext {
             store,
-            unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
+            unfinished: Arc::new(UnfinishedLines::new(config.max_unfinished_bytes)),
             config,
             tls: None,
             tokens: watch::channel(None).1,
@@ -55,7 +55,7 @@ impl<S: ReadStore> Client<S> {
         // It ends with the last sender of events.
         thread::spawn(move || pass_on(&inbox));
         Self {
-            guests: Guests::new(receiver),
+            guests: OneShotClient::new(receiver),
             _shared: shared,
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),
         }
@@ -63,12 +63,12 @@ impl<S: ReadStore> Client<S> {
 
     /// Returns the reply to a request.
     pub(super) fn ask(&self, request: &Value) -> Value {
-        let asked = Asked {
+        let asked = OneShotRequest {
             line: parse(request.to_string().as_bytes()).unwrap(),
             address: ([127, 0, 0, 1], 1).into(),
             grant: None,
         };
-        let reply = self.runtime.block_on(self.guests.ask(asked)).unwrap();
+        let reply = self.runtime.block_on(self.guests.send(asked)).unwrap();
         let mut line = Vec::new();
         Encoder::of(Version::LATEST).encode(&reply, None, &mut line);
         let reply: Value = serde_json::from_slice(&line).unwrap();
@@ -103,23 +103,23 @@ impl<S: ReadStore> Client<S> {
 }
 
 /// Replies with what was read, as a scheduler does that knows nothing of the tasks.
-fn pass_on(inbox: &Receiver<Event>) {
+fn pass_on(inbox: &Receiver<ServerEvent>) {
     let mut outboxes = HashMap::new();
     for event in inbox {
         let (reply_to, reply) = match event {
-            Event::Arrived(id, outbox) => {
+            ServerEvent::OneShot(id, outbox) => {
                 outboxes.insert(id, outbox);
                 continue;
             }
-            Event::Input(Input::Seen(seen)) => (seen.reply_to, seen.reply),
-            Event::Input(Input::Stats(asked)) => {
+            ServerEvent::Input(SchedulerInput::TaskLookup(seen)) => (seen.reply_to, seen.reply),
+            ServerEvent::Input(SchedulerInput::Stats(asked)) => {
                 (asked.reply_to, Reply::Stats(Box::new(asked.stats)))
             }
-            Event::HasConsumers(_, answer) => {
+            ServerEvent::HasConsumers(_, answer) => {
                 answer.send(Ok(false)).unwrap();
                 continue;
             }
-            Event::Disconnected(id) => {
+            ServerEvent::Disconnected(id) => {
                 outboxes.remove(&id);
                 continue;
             }
@@ -131,7 +131,7 @@ fn pass_on(inbox: &Receiver<Event>) {
             weight,
         } = reply_to;
         let outbox = &outboxes[&consumer];
-        outbox.push(Message::Reply { reply, tag, weight });
+        outbox.push(ConsumerMessage::Reply { reply, tag, weight });
         outbox.wake();
     }
 }

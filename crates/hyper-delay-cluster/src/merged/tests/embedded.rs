@@ -2,8 +2,8 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use crate::merged::Merged;
-use hyper_delay_fjall::{Embedded, Marker};
+use crate::merged::MergedStore;
+use hyper_delay_fjall::{CommitMarker, Embedded};
 use hyper_delay_store::{Batch, Durability, ReadStore, Space, Store, record::key};
 
 fn scanned(store: &impl ReadStore, from: &[u8]) -> Vec<Vec<u8>> {
@@ -38,7 +38,7 @@ fn markers_of_the_stores_are_not_rows() {
             &[][..],
             &key::task(20),
             &key::task(1_000),
-            Marker::KEY,
+            CommitMarker::KEY,
             &[0xff; 30],
         ] {
             let rows = store.rows(Space::Tasks, from);
@@ -46,7 +46,7 @@ fn markers_of_the_stores_are_not_rows() {
             assert_eq!(keys, scanned(&**store, from), "from {from:?}");
         }
     }
-    let merged = Merged::new(stores.iter().cloned());
+    let merged = MergedStore::new(stores.iter().cloned());
     let keys = [10, 11, 12, 20, 21, 22, 30, 31, 32].map(|seq| key::task(seq).to_vec());
     assert_eq!(scanned(&merged, &[]), keys);
     assert_eq!(scanned(&merged, &key::task(21)), keys[4..]);

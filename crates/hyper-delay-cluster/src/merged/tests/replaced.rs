@@ -1,8 +1,8 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::side::{Side, Step, id, route};
-use crate::{ShardId, merged::Merged, shard_of};
-use hyper_delay_engine::ledger::View;
+use crate::{ShardId, merged::MergedStore, shard_of};
+use hyper_delay_engine::ledger::LedgerView;
 use hyper_delay_store::{ReadStore as _, Space, fake::Fake};
 
 fn schedule() -> Step {
@@ -20,8 +20,8 @@ fn a_replica_can_be_replaced_while_it_is_read() {
     for number in 0..12 {
         side.apply((&route(number), &id(0)), &schedule());
     }
-    let merged = Arc::new(Merged::new(side.stores.iter().cloned()));
-    let view = View::new(merged.clone());
+    let merged = Arc::new(MergedStore::new(side.stores.iter().cloned()));
+    let view = LedgerView::new(merged.clone());
     let shard = shard_of(&route(0), SHARDS);
     let is_there = || view.name(&route(0), &id(0)).unwrap().is_some();
     assert!(is_there());

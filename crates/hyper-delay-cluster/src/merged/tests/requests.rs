@@ -6,14 +6,14 @@ use super::{
     client::Client,
     side::{IDS, REASONS, ROUTES, Side, id, route},
 };
-use crate::merged::Merged;
+use crate::merged::MergedStore;
 use hyper_delay_store::{Space, fake::Fake};
 
 /// Both sides of a history, and their clients.
 struct Pair {
     sides: [Side; 2],
     single: Client<Fake>,
-    merged: Client<Merged<Fake>>,
+    merged: Client<MergedStore<Fake>>,
 }
 
 impl Pair {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use hyper_delay_engine::{
-    ledger::{Ledger, Op, Order, View},
+    ledger::{Ledger, LedgerView, Op, ScheduleOrder},
     sizes::Sizes,
 };
 use hyper_delay_protocol::{Compression, Headers};
 use hyper_delay_server::http::search_all;
 use hyper_delay_store::{Durability, fake::Fake};
 
-use crate::{ShardId, first_seq, merged::Merged, shard_of};
+use crate::{ShardId, first_seq, merged::MergedStore, shard_of};
 
 /// Returns a store that has a task with the id `a` on those of 2,050 routes that it `has`. Its
 /// numbers begin with `first`.
@@ -19,7 +19,7 @@ fn store(first: u64, has: impl Fn(&str) -> bool) -> Arc<Fake> {
     let mut ledger = Ledger::open_from(store.clone(), 0, first, Sizes::SMALL).unwrap();
     let routes = (0..2_050).map(|route| format!("{route:04}"));
     for route in routes.filter(|route| has(route)) {
-        let order = Order {
+        let order = ScheduleOrder {
             route: route.into(),
             id: "a".into(),
             named: true,
@@ -45,8 +45,8 @@ fn tasks_of_all_shards_are_found_in_the_same_order() {
         let of_shard = |route: &str| shard_of(route, SHARDS).0 == shard;
         store(first_seq(ShardId(shard)), of_shard)
     });
-    let merged = View::new(Arc::new(Merged::new(stores)));
-    let expected = search_all(&View::new(single), "a").unwrap();
+    let merged = LedgerView::new(Arc::new(MergedStore::new(stores)));
+    let expected = search_all(&LedgerView::new(single), "a").unwrap();
     assert!(expected.len() > 2, "there are several answers");
     assert_eq!(search_all(&merged, "a").unwrap(), expected);
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::{
     Charter, ShardId, first_seq,
-    import::{Target, split},
-    merged::Merged,
+    import::{NewShardStore, split},
+    merged::MergedStore,
     shard_of,
 };
 use hyper_delay_engine::{
     ledger::{
-        Actor, Advance, Audited, Bulk, Ledger, Op, Order, Outcome, Subject, Sweep, SweepAct, View,
+        Actor, AuditedOp, BulkAdvance, Ledger, LedgerView, NewBulkJob, Op, Outcome, ScheduleOrder,
+        Sweep, SweepAct, TaskRevision,
     },
     sizes::Sizes,
 };
@@ -18,7 +19,7 @@ use hyper_delay_protocol::{Compression, Filter, Headers, Terms};
 use hyper_delay_store::{
     Durability, Space,
     fake::Fake,
-    record::{Act, Progress},
+    record::{JobAction, JobState},
 };
 
 pub(super) const ROUTES: u8 = 12;
@@ -143,7 +144,7 @@ impl Side {
     pub(super) fn imported(single: &Self, shards: u16) -> Self {
         let charter = Charter { cluster: 7, shards };
         let stores: Vec<Arc<Fake>> = (0..shards).map(|_| Arc::default()).collect();
-        let mut targets: Vec<_> = stores.iter().cloned().map(Target::new).collect();
+        let mut targets: Vec<_> = stores.iter().cloned().map(NewShardStore::new).collect();
         let imported = split(&*single.stores[0], &mut targets, charter).unwrap();
         let ledgers = stores.iter().zip(0..).map(|(store, shard)| {
             let first = first_seq(ShardId(shard));
@@ -167,8 +168,8 @@ impl Side {
         }
     }
 
-    pub(super) fn merged(&self) -> Arc<Merged<Fake>> {
-        Arc::new(Merged::new(self.stores.iter().cloned()))
+    pub(super) fn merged(&self) -> Arc<MergedStore<Fake>> {
+        Arc::new(MergedStore::new(self.stores.iter().cloned()))
     }
 
     /// Lets time pass.
@@ -182,7 +183,7 @@ impl Side {
 
     /// Returns the number of keys that were read.
     pub(super) fn reads(&self) -> usize {
-        self.stores.iter().map(|store| store.asked().keys).sum()
+        self.stores.iter().map(|store| store.calls().keys).sum()
     }
 
     /// Applies a step to a task, or to its route.
@@ -202,7 +203,7 @@ impl Side {
         let ledger = &mut self.ledgers[shard];
         let outcome = ledger.apply(&op, self.now).unwrap();
         ledger.commit(Durability::Written, self.now).unwrap();
-        if let Outcome::Began(job) = outcome {
+        if let Outcome::BulkBegun(job) = outcome {
             self.jobs.push((job, route.clone()));
         }
     }
@@ -237,13 +238,13 @@ impl Side {
         let at = self.now;
         let audited = |op| {
             let actor = Actor::default();
-            Some(Op::Audited(Box::new(Audited { op, actor })))
+            Some(Op::Audited(Box::new(AuditedOp { op, actor })))
         };
-        let name = View::new(self.stores[shard].clone())
+        let name = LedgerView::new(self.stores[shard].clone())
             .name(route, id)
             .unwrap();
         let seq = name.map_or(0, |name| name.seq);
-        let subject = Subject {
+        let revision = TaskRevision {
             route: route.clone(),
             id: id.clone(),
             seq,
@@ -255,7 +256,7 @@ impl Side {
                 at,
                 payload,
                 expires,
-            } => Some(Op::Schedule(Order {
+            } => Some(Op::Schedule(ScheduleOrder {
                 route,
                 id,
                 named: true,
@@ -272,9 +273,9 @@ impl Side {
                     })
                 }),
             })),
-            Step::Park => Some(Op::Park(subject)),
+            Step::Park => Some(Op::Park(revision)),
             Step::Bury(reason) => Some(Op::Bury {
-                subject,
+                revision,
                 // Several die at the same time.
                 at: at / 50 * 50,
                 attempt: 2,
@@ -282,12 +283,12 @@ impl Side {
                 reason: Some(REASONS[reason].into()).filter(|_| reason > 0),
             }),
             Step::Retry(at) => Some(Op::Retry {
-                subject,
+                revision,
                 at,
                 attempt: 3,
                 failures: 2,
             }),
-            Step::Finish => Some(Op::Finish(subject)),
+            Step::Finish => Some(Op::Finish(revision)),
             Step::Cancel => Some(Op::Cancel { route, id }),
             Step::Kick => audited(Op::Kick {
                 route,
@@ -298,8 +299,8 @@ impl Side {
             Step::Pause => audited(Op::Pause(route)),
             Step::Resume => audited(Op::Resume(route)),
             Step::Begin(_) if self.jobs.len() == JOBS => None,
-            Step::Begin(reason) => audited(Op::Begin(Box::new(Bulk {
-                act: Act::Purge,
+            Step::Begin(reason) => audited(Op::BeginBulk(Box::new(NewBulkJob {
+                act: JobAction::Purge,
                 route,
                 filter: Filter {
                     reason: Some(REASONS[reason].into()),
@@ -316,10 +317,10 @@ impl Side {
                 seq,
                 act: SweepAct::Purge,
             })),
-            Step::End(_) => Some(Op::Advance(Box::new(Advance {
+            Step::End(_) => Some(Op::AdvanceBulk(Box::new(BulkAdvance {
                 job: job?,
                 cursor: Box::default(),
-                state: Progress::Done,
+                state: JobState::Done,
                 at,
                 actor: Actor::default(),
             }))),
@@ -329,7 +330,7 @@ impl Side {
 
     /// Returns the number of tasks.
     pub(super) fn tasks(&self) -> u64 {
-        let view = View::new(self.merged());
+        let view = LedgerView::new(self.merged());
         view.totals().unwrap().total()
     }
 

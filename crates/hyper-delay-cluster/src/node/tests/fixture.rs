@@ -14,13 +14,13 @@ use tempfile::TempDir;
 use super::{
     link::Bound,
     requests::{route, schedule, scheduled},
-    running::{Ear, Running},
+    running_node::{RunningNode, ShardRecorder},
 };
 use crate::{
     Charter, ShardId,
     lease::LeaseTimes,
-    log::{Answer, Appended, Member, Request as ToLog, fake_async::SharedLog},
-    node::{Node, NodeConfig, NodeError, Told},
+    log::{AppendOutcome, LogAnswer, LogRequest as ToLog, Member, fake_async::SharedLog},
+    node::{ClusterNode, NodeConfig, NodeError, ShardNotice},
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::{clock::Clock, scheduler::ConsumerId};
@@ -45,7 +45,7 @@ pub(super) struct Cluster {
     pub(super) clock: Clock,
     charter: Charter,
     disks: [TempDir; 3],
-    nodes: [Option<Running>; 3],
+    nodes: [Option<RunningNode>; 3],
     acknowledged: BTreeSet<Arc<str>>,
     /// The members that a node knows at its start.
     pub(super) members: &'static [&'static str],
@@ -55,7 +55,7 @@ pub(super) struct Cluster {
     /// How often the nodes sync their stores.
     pub(super) sync_interval: Duration,
     /// What crashed nodes tell.
-    unheard: Vec<Receiver<(ShardId, Told)>>,
+    pending_notices: Vec<Receiver<(ShardId, ShardNotice)>>,
 }
 
 impl Cluster {
@@ -82,7 +82,7 @@ impl Cluster {
             retention: 256 << 20,
             lease: LEASE,
             sync_interval: Duration::from_millis(200),
-            unheard: Vec::new(),
+            pending_notices: Vec::new(),
         }
     }
 
@@ -115,15 +115,21 @@ impl Cluster {
             let joins = bound.member.clone();
             let config = self.config(node, joins.clone());
             let progress = Arc::default();
-            let started =
-                Node::start(connection.clone(), config, self.clock, progress, Ear(tell)).await;
+            let started = ClusterNode::start(
+                connection.clone(),
+                config,
+                self.clock,
+                progress,
+                ShardRecorder(tell),
+            )
+            .await;
             match started {
                 Ok(started) => {
                     let link = bound.serve(&started);
                     if self.members.contains(&&*joins.node) {
                         self.log.carry_out(&ToLog::Join(joins));
                     }
-                    self.nodes[node] = Some(Running {
+                    self.nodes[node] = Some(RunningNode {
                         node: started,
                         connection,
                         told: Some(told),
@@ -153,19 +159,19 @@ impl Cluster {
         }
     }
 
-    pub(super) fn take(&mut self, node: usize) -> Node {
+    pub(super) fn take(&mut self, node: usize) -> ClusterNode {
         self.take_out(node).node
     }
 
     /// Returns a node, and does not look at it any more.
-    pub(super) fn take_out(&mut self, node: usize) -> Running {
+    pub(super) fn take_out(&mut self, node: usize) -> RunningNode {
         self.nodes[node].take().expect("it runs")
     }
 
     pub(super) async fn stop(&mut self, node: usize) {
         let mut running = self.nodes[node].take().expect("it runs");
         self.acknowledged.extend(running.hear());
-        let Running { node, told, .. } = running;
+        let RunningNode { node, told, .. } = running;
         let stopping = tokio::time::timeout(PATIENCE, node.stop());
         stopping.await.expect("it stops").unwrap();
         let told = told.iter().flat_map(Receiver::try_iter);
@@ -182,10 +188,10 @@ impl Cluster {
     pub(super) fn crash(&mut self, node: usize) {
         let mut running = self.nodes[node].take().expect("it runs");
         self.acknowledged.extend(running.hear());
-        let Running { node, told, .. } = running;
+        let RunningNode { node, told, .. } = running;
         drop(node);
         // Its threads may tell something until they end.
-        self.unheard.extend(told);
+        self.pending_notices.extend(told);
     }
 
     pub(super) fn wipe(&mut self, node: usize) {
@@ -228,7 +234,7 @@ impl Cluster {
                 entry: b"\x01not an entry".as_slice().into(),
             };
             // Another node may lead by now.
-            if self.log.carry_out(&append) == Answer::Appended(Appended::Done) {
+            if self.log.carry_out(&append) == LogAnswer::Appended(AppendOutcome::Done) {
                 break leader;
             }
         };
@@ -236,15 +242,15 @@ impl Cluster {
         handle.input(schedule(shard, ["task-0".into()]));
     }
 
-    pub(super) fn node(&self, node: usize) -> &Running {
+    pub(super) fn node(&self, node: usize) -> &RunningNode {
         self.nodes[node].as_ref().expect("it runs")
     }
 
-    pub(super) fn running(&self) -> impl Iterator<Item = &Running> {
+    pub(super) fn running(&self) -> impl Iterator<Item = &RunningNode> {
         self.nodes.iter().flatten()
     }
 
-    /// Takes what the nodes have told.
+    /// Takes the notices of the nodes.
     pub(super) fn hear(&mut self) {
         for node in self.nodes.iter_mut().flatten() {
             self.acknowledged.extend(node.hear());
@@ -279,7 +285,7 @@ impl Cluster {
             .filter_map(|(place, node)| Some((place, node.as_ref()?)));
         let leads = nodes.find(|(_, node)| {
             let fence = node.fences.get(&id(shard));
-            let term = node.node.terms.current().filter(|term| term.holds(now));
+            let term = node.node.current_term.load().filter(|term| term.holds(now));
             fence.is_some_and(|fence| term.is_some_and(|term| term.lease == fence.lease))
         });
         leads.map(|(place, _)| place)
@@ -349,7 +355,7 @@ impl Cluster {
 }
 
 /// Returns all rows of a shard, without what each node notes for itself.
-fn contents(node: &Running, shard: usize) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
+fn contents(node: &RunningNode, shard: usize) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
     let store = node.node.shards()[shard].store();
     let rows = store.snapshot().unwrap().rows.map(|row| row.unwrap());
     let rows = rows.filter(|(_, key, _)| **key != *record::key::SYNCED);

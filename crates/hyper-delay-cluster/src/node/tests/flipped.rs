@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::fixture::{Cluster, PATIENCE, SHARDS};
-use crate::shard::Event;
+use crate::shard::ShardEvent;
 use hyper_delay_store::Space;
 
 /// The shard whose replica is damaged.
@@ -18,24 +18,24 @@ const SHARD: usize = 1;
 
 /// A kind of file, by where it is below the folder of the replica.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum FlippedFile {
     /// Of the files that begin so, the first. What is wrong with it is found at the next start.
     File(&'static str),
     /// The first table of a space, which a rewrite meets.
     Table(Space),
 }
 
-const KINDS: [Kind; 10] = [
-    Kind::File("store/0.jnl"),
-    Kind::File("store/version"),
-    Kind::File("store/keyspaces/0/"),
-    Kind::File("store/keyspaces/2/current"),
-    Kind::File("store/keyspaces/2/v"),
-    Kind::Table(Space::Names),
-    Kind::Table(Space::Waiting),
-    Kind::Table(Space::Counts),
-    Kind::Table(Space::Meta),
-    Kind::Table(Space::Tasks),
+const KINDS: [FlippedFile; 10] = [
+    FlippedFile::File("store/0.jnl"),
+    FlippedFile::File("store/version"),
+    FlippedFile::File("store/keyspaces/0/"),
+    FlippedFile::File("store/keyspaces/2/current"),
+    FlippedFile::File("store/keyspaces/2/v"),
+    FlippedFile::Table(Space::Names),
+    FlippedFile::Table(Space::Waiting),
+    FlippedFile::Table(Space::Counts),
+    FlippedFile::Table(Space::Meta),
+    FlippedFile::Table(Space::Tasks),
 ];
 
 impl Cluster {
@@ -69,11 +69,11 @@ async fn one_bit_in_a_file_of_a_running_node_is_healed_and_other_shards_go_on() 
         // A copy has a folder of its own.
         let replica = names.ancestors().nth(3).expect("it is in one");
         let file = match kind {
-            Kind::File(name) => {
+            FlippedFile::File(name) => {
                 let begins = replica.join(name).to_str().unwrap().to_owned();
                 first(replica, |file| file.to_str().unwrap().starts_with(&begins))
             }
-            Kind::Table(space) => {
+            FlippedFile::Table(space) => {
                 let tables = store.folder_of(space).join("tables");
                 first(replica, |file| file.starts_with(&tables))
             }
@@ -83,12 +83,12 @@ async fn one_bit_in_a_file_of_a_running_node_is_healed_and_other_shards_go_on() 
         let begun = Instant::now();
         for round in 0.. {
             cluster.load(node, &mut rounds).await;
-            let is_met = matches!(kind, Kind::Table(_));
-            if let Kind::Table(Space::Tasks) = kind {
+            let is_met = matches!(kind, FlippedFile::Table(_));
+            if let FlippedFile::Table(Space::Tasks) = kind {
                 // Nothing reads contents again but a delivery, which says so.
                 let handle = &cluster.node(node).node.shards()[SHARD];
-                if let Some(damage) = handle.store().damage(&|| false) {
-                    handle.event(Event::Damaged(damage));
+                if let Some(damage) = handle.store().find_damage(&|| false) {
+                    handle.event(ShardEvent::Damaged(damage));
                 }
             }
             // It is rewritten, as the bit is of no use, or the replica is replaced.

@@ -7,17 +7,19 @@ use tokio::task::AbortHandle;
 use super::fixture;
 use crate::{
     Charter,
-    link::{Endpoint, LinkSetup, clocks::Clocks, listener::LinkListener, peers::Peers},
+    link::{
+        LinkEndpoint, LinkSetup, listener::LinkListener, peer_clocks::PeerClocks, peers::Peers,
+    },
     log::Member,
-    node::Node,
+    node::ClusterNode,
 };
 use hyper_delay_engine::clock::Clock;
 
-/// The listener of a node, which serves nobody yet.
+/// The listener of a node, which serves no one yet.
 pub(super) struct Bound {
     pub(super) member: Member,
     charter: Charter,
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<LinkEndpoint>,
     listener: LinkListener,
 }
 
@@ -30,7 +32,7 @@ impl Bound {
             most_waiting: 1 << 20,
             silence: fixture::PATIENCE,
         };
-        let endpoint = Endpoint::new(setup, Clocks::new(Clock::new(), |_| {}));
+        let endpoint = LinkEndpoint::new(setup, PeerClocks::new(Clock::new(), |_| {}));
         let any = "127.0.0.1:0".parse().unwrap();
         let listener = LinkListener::bind(endpoint.clone(), any, false).await;
         let listener = listener.unwrap();
@@ -46,9 +48,9 @@ impl Bound {
         }
     }
 
-    pub(super) fn serve(self, running: &Node) -> Link {
-        let listener = self.listener.giving(running.giver());
-        running.fetch_over(self.endpoint);
+    pub(super) fn serve(self, running: &ClusterNode) -> Link {
+        let listener = self.listener.with_snapshots(running.snapshot_provider());
+        running.set_endpoint(self.endpoint);
         let peers = Peers::new(self.charter.shards, |_, _| {});
         Link {
             listener: tokio::spawn(listener.run(peers)).abort_handle(),

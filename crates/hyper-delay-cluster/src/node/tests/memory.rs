@@ -18,13 +18,13 @@ use crate::{
     Charter, ShardId,
     lease::LeaseTimes,
     log::fake_async::SharedLog,
-    node::{Node, NodeConfig, Told},
-    shard::Leadership,
+    node::{ClusterNode, NodeConfig, ShardNotice},
+    shard::LeadershipChange,
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{Input, Message},
+    scheduler::{ConsumerMessage, SchedulerInput},
 };
 use hyper_delay_protocol::Reply;
 
@@ -32,7 +32,7 @@ const TASKS: usize = 1_000_000;
 
 const SHARDS: u16 = 8;
 
-/// Requests of one input, and inputs under way.
+/// Requests of one input, and inputs in flight.
 const BURST: usize = 100;
 const INPUTS: usize = 64;
 
@@ -46,7 +46,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
     };
     let clock = Clock::new();
     let log = SharedLog::new(charter);
-    log.carry_out(&crate::log::Request::Join(fixture::member(0)));
+    log.carry_out(&crate::log::LogRequest::Join(fixture::member(0)));
     let config = NodeConfig {
         charter,
         member: fixture::member(0),
@@ -67,7 +67,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
     shows("before the start");
     let (tell, told) = channel();
     let connection = log.connect(Duration::from_millis(500));
-    let node = Node::start(connection, config, clock, Arc::default(), tell)
+    let node = ClusterNode::start(connection, config, clock, Arc::default(), tell)
         .await
         .unwrap();
     let (mut leads, mut scheduled, mut made) = (0, 0, 0);
@@ -76,18 +76,18 @@ async fn memory_of_a_node_with_a_million_tasks() {
     while scheduled < TASKS {
         for (shard, told) in told.try_iter() {
             match told {
-                Told::Leads(Leadership::Begins(_)) => {
-                    node.shards()[usize::from(shard.0)].input(Input::Opened(PRODUCER));
+                ShardNotice::LeadershipChanged(LeadershipChange::Begins(_)) => {
+                    node.shards()[usize::from(shard.0)].input(SchedulerInput::Opened(PRODUCER));
                     leads += 1;
                     if leads == SHARDS {
                         shows("without a task");
                     }
                 }
-                Told::Messages(_, messages) => {
+                ShardNotice::Messages(_, messages) => {
                     scheduled += messages
                         .iter()
                         .map(|(_, message)| match message {
-                            Message::Reply {
+                            ConsumerMessage::Reply {
                                 reply: Reply::Scheduled { .. },
                                 ..
                             } => 1,
@@ -95,7 +95,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
                         })
                         .sum::<usize>();
                 }
-                Told::Stopped => panic!("{shard:?} has stopped"),
+                ShardNotice::Stopped => panic!("{shard:?} has stopped"),
                 _ => {}
             }
         }

@@ -4,18 +4,18 @@
 mod disk;
 mod fixture;
 mod flipped;
-mod holds;
+mod leadership_end;
 mod link;
 #[cfg(target_os = "linux")]
 mod memory;
 mod requests;
-mod running;
+mod running_node;
 mod snapshots;
 mod takeover;
 
 use fixture::{Cluster, SHARDS};
 
-use crate::log::Request;
+use crate::log::LogRequest;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_leaders_acknowledge_is_applied_on_all_nodes() {
@@ -84,7 +84,7 @@ async fn a_node_with_a_wrong_clock_leads_nothing_until_it_is_right_again() {
 async fn only_members_lead() {
     let mut cluster = Cluster::new();
     for node in ["b", "c"] {
-        cluster.log.carry_out(&Request::Remove(node.into()));
+        cluster.log.carry_out(&LogRequest::Remove(node.into()));
     }
     cluster.members = &["a"];
     cluster.start_all().await;
@@ -94,8 +94,8 @@ async fn only_members_lead() {
         })
         .await;
     cluster.schedule(0).await;
-    cluster.log.carry_out(&Request::Join(fixture::member(1)));
-    cluster.log.carry_out(&Request::Remove("a".into()));
+    cluster.log.carry_out(&LogRequest::Join(fixture::member(1)));
+    cluster.log.carry_out(&LogRequest::Remove("a".into()));
     cluster
         .until("the new member leads", |cluster| {
             cluster.node(1).leads() == SHARDS && !cluster.node(0).leads_any()

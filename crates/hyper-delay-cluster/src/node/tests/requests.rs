@@ -1,12 +1,12 @@
-//! What clients send to a shard, and hear of it.
+//! Requests of clients to a shard, and their replies.
 
 use std::sync::{Arc, LazyLock};
 
 use super::fixture::PRODUCER;
-use crate::node::Told;
+use crate::node::ShardNotice;
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{Ask, Input, Message},
+    scheduler::{ClientRequest, ConsumerMessage, SchedulerInput},
 };
 use hyper_delay_protocol::{Compression, Headers, Line, Reply, Request, Schedule};
 
@@ -19,14 +19,14 @@ pub(super) fn route(shard: usize) -> Arc<str> {
 }
 
 /// Returns the ids of tasks that are acknowledged.
-pub(super) fn scheduled(told: Told) -> Vec<Arc<str>> {
-    let Told::Messages(_, messages) = told else {
+pub(super) fn scheduled(told: ShardNotice) -> Vec<Arc<str>> {
+    let ShardNotice::Messages(_, messages) = told else {
         return Vec::new();
     };
     let ids = messages
         .into_iter()
         .filter_map(|(_, message)| match message {
-            Message::Reply {
+            ConsumerMessage::Reply {
                 reply: Reply::Scheduled { id, .. },
                 ..
             } => Some(id),
@@ -36,7 +36,7 @@ pub(super) fn scheduled(told: Told) -> Vec<Arc<str>> {
 }
 
 /// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.
-pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> Input {
+pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> SchedulerInput {
     let asks = tasks.into_iter().map(|task| {
         let request = Request::Schedule(Schedule {
             fire_at: *FAR_AHEAD,
@@ -53,11 +53,11 @@ pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) 
             token: None,
             request,
         };
-        Ask {
+        ClientRequest {
             line,
             weight: 1,
             grant: None,
         }
     });
-    Input::Asked(PRODUCER, asks.collect())
+    SchedulerInput::Requested(PRODUCER, asks.collect())
 }

@@ -1,9 +1,9 @@
-//! Nodes whose replicas cannot go on with the journal.
+//! Nodes whose replicas cannot continue with the journal.
 
 use std::{fs, path::Path, time::Duration};
 
 use super::fixture::{Cluster, SHARDS, id};
-use crate::shard::Event;
+use crate::shard::ShardEvent;
 use hyper_delay_store::StoreError;
 
 /// So few bytes that a node that is down is left behind by each entry.
@@ -216,7 +216,7 @@ async fn damage_that_a_compaction_meets_is_replaced_while_the_node_runs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_told_that_a_snapshot_has_less_before_it_is_used() {
     let mut cluster = Cluster::new();
-    // The giver has only the first entries for sure.
+    // The provider has synced only the first entries.
     cluster.sync_interval = Duration::from_secs(3_600);
     cluster.start_all().await;
     for number in 0..12 {
@@ -225,7 +225,7 @@ async fn it_is_told_that_a_snapshot_has_less_before_it_is_used() {
     cluster.all_have_everything().await;
     let follower = (cluster.leader_of(1).await + 1) % 3;
     let damage = StoreError::damage("read", "a checksum does not match");
-    cluster.node(follower).node.shards()[1].event(Event::Damaged(damage));
+    cluster.node(follower).node.shards()[1].event(ShardEvent::Damaged(damage));
     cluster
         .until("the shard goes on with a snapshot", |cluster| {
             cluster.node(follower).has_replaced(1)

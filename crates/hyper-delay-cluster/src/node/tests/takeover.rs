@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{fixture::Cluster, running::Running};
+use super::{fixture::Cluster, running_node::RunningNode};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_node_leads_after_a_graceful_stop() {
@@ -40,7 +40,7 @@ async fn another_node_leads_while_one_ends_that_cannot_hand_over() {
     cluster.start_all().await;
     cluster.all_lead().await;
     let leader = cluster.leader_of(0).await;
-    let Running {
+    let RunningNode {
         node,
         connection,
         told: _told,

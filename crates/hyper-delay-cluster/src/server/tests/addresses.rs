@@ -3,12 +3,12 @@
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::log::Answer;
+use crate::log::LogAnswer;
 
 impl Nodes {
     /// Returns the address of a node, as the log has it.
     fn known(&self, node: usize) -> String {
-        let Answer::Members(members) = self.log.carry_out(&Request::Members) else {
+        let LogAnswer::Members(members) = self.log.carry_out(&LogRequest::Members) else {
             panic!("no members");
         };
         let mut members = members.into_iter().map(|it| it.member);
@@ -17,7 +17,7 @@ impl Nodes {
     }
 
     /// Waits until a process has asked for its lease in vain.
-    async fn is_refused(&self, process: &Running) {
+    async fn is_refused(&self, process: &RunningServer) {
         let waiting = async {
             while process.log.refused() == 0 {
                 sleep(Duration::from_millis(5)).await;
@@ -29,12 +29,12 @@ impl Nodes {
     /// Waits until the process that runs has the lease of the node.
     async fn has_lease(&self, node: usize) {
         let is_alive = || {
-            let Answer::Members(members) = self.log.carry_out(&Request::Members) else {
+            let LogAnswer::Members(members) = self.log.carry_out(&LogRequest::Members) else {
                 panic!("no members");
             };
             members
                 .iter()
-                .any(|it| *it.member.node == *name(node) && it.beat.is_some())
+                .any(|it| *it.member.node == *name(node) && it.heartbeat.is_some())
         };
         let waiting = async {
             while !is_alive() {

@@ -5,23 +5,26 @@ use std::{sync::mpsc::channel, thread, time::Instant};
 use tokio::runtime::{Builder, Runtime};
 
 use super::*;
-use crate::{ShardId, log::Answer};
+use crate::{ShardId, log::LogAnswer};
 
 impl Nodes {
     /// Returns the revision of the heartbeat of the first node. 0: there is none.
     fn beat(&self) -> u64 {
-        let Answer::Members(members) = self.log.carry_out(&Request::Members) else {
+        let LogAnswer::Members(members) = self.log.carry_out(&LogRequest::Members) else {
             panic!("no members");
         };
-        members[0].beat.as_ref().map_or(0, |beat| beat.revision)
+        members[0]
+            .heartbeat
+            .as_ref()
+            .map_or(0, |beat| beat.revision)
     }
 
     /// Returns the entry up to which the first node has synced a shard, for the shard that has
     /// synced most.
     fn synced(&self) -> u64 {
         let synced = (0..SHARDS).map(|shard| {
-            let reports = self.log.carry_out(&Request::Reports(ShardId(shard)));
-            let Answer::Reports(reports) = reports else {
+            let reports = self.log.carry_out(&LogRequest::Reports(ShardId(shard)));
+            let LogAnswer::Reports(reports) = reports else {
                 panic!("no reports");
             };
             reports.first().map_or(0, |(_, synced)| *synced)

@@ -1,8 +1,8 @@
 //! What a node does that applies nothing: it knows who leads, and leads nothing.
 
 use super::{follower::Follower, *};
-use crate::log::{Answer, Leader, Led, Tail};
-use hyper_delay_store::Room;
+use crate::log::{JournalTail, Leader, LeaderAndHeartbeat, LogAnswer};
+use hyper_delay_store::DiskSpace;
 
 pub(super) const TERM: Term = Term {
     lease: LeaseId(6),
@@ -22,20 +22,20 @@ pub(super) fn leader(node: &str, epoch: u64, lease: LeaseId) -> Leader {
 
 impl Follower {
     /// The log answers for two leases. The journal ends with `last`. Returns what else was asked.
-    fn reads(&mut self, leads: &Leader, last: u64) -> Vec<Request> {
+    fn reads(&mut self, leads: &Leader, last: u64) -> Vec<LogRequest> {
         let mut others = Vec::new();
         for _ in 0..8 {
             self.now.monotonic = self.now.after(LEASE / 4);
             self.shard.tick(self.now, Some(TERM));
             for (call, request) in self.shard.take_effects().calls {
                 let answer = match request {
-                    Request::Report { .. } => Answer::Reported(true),
-                    Request::Tail { from, .. } => {
+                    LogRequest::Report { .. } => LogAnswer::Reported(true),
+                    LogRequest::Tail { from, .. } => {
                         self.read_from.push(from);
-                        Answer::Tail(Tail {
-                            led: Some(Led {
+                        LogAnswer::Tail(JournalTail {
+                            leader: Some(LeaderAndHeartbeat {
                                 leader: leads.clone(),
-                                beat: None,
+                                heartbeat: None,
                             }),
                             first: 0,
                             last,
@@ -51,7 +51,7 @@ impl Follower {
                         continue;
                     }
                 };
-                let event = Event::Answered(call, Ok(answer));
+                let event = ShardEvent::Answered(call, Ok(answer));
                 self.shard.handle(event, self.now, Some(TERM));
             }
         }
@@ -63,15 +63,15 @@ impl Follower {
         leader.map(|leader| leader.member.node.as_ref())
     }
 
-    /// It has won, and hears of it now. Returns whether it gives the leadership back.
-    fn gives_back(&mut self) -> bool {
+    /// It has won, and learns of it now. Returns whether it gives the leadership back.
+    fn resigns(&mut self) -> bool {
         let own = leader("b", 40, TERM.lease);
-        let event = Event::Leader(Some(own.clone()), own.epoch);
+        let event = ShardEvent::Leader(Some(own.clone()), own.epoch);
         self.shard.handle(event, self.now, Some(TERM));
         let asked = self.reads(&own, 1);
         assert!(!self.shard.is_leading());
         let gives_back =
-            |request: &Request| matches!(request, Request::Resign(it) if it.epoch == 40);
+            |request: &LogRequest| matches!(request, LogRequest::Resign(it) if it.epoch == 40);
         asked.iter().any(gives_back)
     }
 }
@@ -80,14 +80,14 @@ impl Follower {
 fn a_node_that_starts_with_a_full_disk_knows_who_leads() {
     let mut follower = Follower::new();
     let last = follower.entries.len() as u64;
-    follower.disk.room_is(Room::for_new_tasks(0));
+    follower.disk.set_disk_space(DiskSpace::for_new_tasks(0));
     follower.reads(&leader("a", 30, LeaseId(5)), last);
-    assert!(follower.shard.stands_still());
+    assert!(follower.shard.lacks_disk_space());
     assert_eq!(follower.leader(), Some("a"));
     // The news of this are lost.
     follower.reads(&leader("c", 31, LeaseId(7)), last);
     assert_eq!(follower.leader(), Some("c"));
-    follower.disk.room_is(Room::AMPLE);
+    follower.disk.set_disk_space(DiskSpace::UNLIMITED);
     follower.reads(&leader("c", 31, LeaseId(7)), last);
     assert_eq!(follower.shard.applied(), last, "it has read on");
 }
@@ -96,7 +96,7 @@ fn a_node_that_starts_with_a_full_disk_knows_who_leads() {
 fn a_node_that_applies_nothing_names_only_the_end_of_the_journal() {
     let mut follower = Follower::new();
     let last = follower.entries.len() as u64;
-    follower.disk.room_is(Room::for_new_tasks(0));
+    follower.disk.set_disk_space(DiskSpace::for_new_tasks(0));
     follower.reads(&leader("a", 30, LeaseId(5)), last);
     assert!(follower.read_from.contains(&(last + 1)));
     follower.read_from.clear();
@@ -104,7 +104,7 @@ fn a_node_that_applies_nothing_names_only_the_end_of_the_journal() {
     assert!(follower.read_from.len() >= 8);
     assert!(follower.read_from.iter().all(|from| *from == last + 1));
     follower.entries.push((last + 1, b"news".as_slice().into()));
-    follower.hears();
+    follower.receive_entries();
     follower.read_from.clear();
     follower.reads(&leader("a", 30, LeaseId(5)), last + 1);
     assert!(follower.read_from.iter().all(|from| *from == last + 2));
@@ -118,13 +118,13 @@ fn a_shard_that_stops_when_it_starts_knows_who_leads() {
     let mut follower = Follower::new();
     let last = follower.entries.len() as u64;
     follower.reads(&leader("a", 30, LeaseId(5)), last);
-    assert_eq!(follower.shard.persisting().unwrap().run().unwrap(), last);
+    assert_eq!(follower.shard.prepare_sync().unwrap().run().unwrap(), last);
     let setup = follower.shard.setup.clone();
     let members = follower.shard.members.clone();
     follower.shard = Shard::open(follower.disk.clone(), setup, members, follower.now).unwrap();
     follower.reads(&leader("c", 31, LeaseId(7)), last - 1);
     let why = follower.shard.stopped();
-    assert!(matches!(why, Some(Stopped::Beyond { .. })), "{why:?}");
+    assert!(matches!(why, Some(StopReason::Beyond { .. })), "{why:?}");
     assert_eq!(follower.leader(), Some("c"));
     follower.reads(&leader("a", 32, LeaseId(5)), last - 1);
     assert_eq!(follower.leader(), Some("a"));
@@ -134,24 +134,24 @@ fn a_shard_that_stops_when_it_starts_knows_who_leads() {
 fn a_stopped_shard_gives_back_what_it_has_won() {
     let mut follower = Follower::new();
     let error = StoreError::new("sync", std::io::Error::other("it is broken"));
-    let event = Event::Persisted(Err(error));
+    let event = ShardEvent::Persisted(Err(error));
     follower.shard.handle(event, follower.now, Some(TERM));
-    assert!(follower.gives_back());
+    assert!(follower.resigns());
 }
 
 #[test]
 fn a_node_without_room_gives_back_what_it_has_won() {
     let mut follower = Follower::new();
-    follower.disk.room_is(Room::for_new_tasks(0));
-    follower.hears();
-    assert!(follower.shard.stands_still());
-    assert!(follower.gives_back());
+    follower.disk.set_disk_space(DiskSpace::for_new_tasks(0));
+    follower.receive_entries();
+    assert!(follower.shard.lacks_disk_space());
+    assert!(follower.resigns());
 }
 
 #[test]
 fn a_node_that_is_no_member_gives_back_what_it_has_won() {
     let mut follower = Follower::new();
-    let event = Event::Members(["a".into()].into());
+    let event = ShardEvent::Members(["a".into()].into());
     follower.shard.handle(event, follower.now, Some(TERM));
-    assert!(follower.gives_back());
+    assert!(follower.resigns());
 }

@@ -1,7 +1,7 @@
 //! A node that follows.
 
 use super::{blind::leader, *};
-use crate::log::{Answer, Tail};
+use crate::log::{JournalTail, LogAnswer};
 use hyper_delay_engine::clock::Now;
 use hyper_delay_store::{Space, record::key};
 
@@ -32,7 +32,7 @@ impl Follower {
             address: "b:1".into(),
         };
         let members = ["a".into(), member.node.clone()];
-        let setup = Setup {
+        let setup = ShardSetup {
             member,
             ..world.shard.setup.clone()
         };
@@ -46,15 +46,15 @@ impl Follower {
     }
 
     /// All entries come, as far as they are not applied. Returns how many are now.
-    pub(super) fn hears(&mut self) -> u64 {
-        let event = Event::Entries(self.entries.clone());
+    pub(super) fn receive_entries(&mut self) -> u64 {
+        let event = ShardEvent::Entries(self.entries.clone());
         self.shard.handle(event, self.now, None);
         self.shard.tick(self.now, None);
         self.shard.applied()
     }
 
-    /// Time passes until the disk is looked at again.
-    pub(super) fn waits(&mut self) {
+    /// Time passes until the disk is checked again.
+    pub(super) fn pass_lease(&mut self) {
         self.now.monotonic = self.now.after(LEASE);
         self.shard.tick(self.now, None);
     }
@@ -74,22 +74,22 @@ fn a_node_that_is_behind_lets_others_lead() {
         follower.shard.tick(follower.now, term);
         for (call, request) in follower.shard.take_effects().calls {
             let answer = match request {
-                Request::Report { .. } => Answer::Reported(true),
+                LogRequest::Report { .. } => LogAnswer::Reported(true),
                 // It has the next entry only, and says where the journal ends.
-                Request::Tail { .. } => Answer::Tail(Tail {
-                    led: None,
+                LogRequest::Tail { .. } => LogAnswer::Tail(JournalTail {
+                    leader: None,
                     first: 0,
                     last,
                     reported: Some(0),
                     entries: follower.entries.drain(..1).collect(),
                 }),
-                Request::Lead { .. } => {
+                LogRequest::Lead { .. } => {
                     has_asked_to_lead = true;
                     continue;
                 }
                 other => panic!("{other:?}"),
             };
-            let event = Event::Answered(call, Ok(answer));
+            let event = ShardEvent::Answered(call, Ok(answer));
             follower.shard.handle(event, follower.now, term);
         }
         let applied = follower.shard.applied();
@@ -100,7 +100,7 @@ fn a_node_that_is_behind_lets_others_lead() {
     let calls = follower.shard.take_effects().calls;
     let asks = calls
         .iter()
-        .any(|(_, it)| matches!(it, Request::Lead { .. }));
+        .any(|(_, it)| matches!(it, LogRequest::Lead { .. }));
     assert!(asks || has_asked_to_lead, "{calls:?}");
 }
 
@@ -108,19 +108,19 @@ fn a_node_that_is_behind_lets_others_lead() {
 fn news_that_come_again_bring_no_earlier_leader_back() {
     let mut follower = Follower::new();
     let of = |epoch| Some(leader("a", epoch, LeaseId(5)));
-    let mut hears = |leader: Option<Leader>, revision| {
-        let event = Event::Leader(leader, revision);
+    let mut announce = |leader: Option<Leader>, revision| {
+        let event = ShardEvent::Leader(leader, revision);
         follower.shard.handle(event, follower.now, None);
         follower.shard.leader().map(|leader| leader.epoch)
     };
-    assert_eq!(hears(of(30), 30), Some(30));
-    assert_eq!(hears(None, 35), None);
-    assert_eq!(hears(of(30), 30), None);
-    assert_eq!(hears(of(40), 40), Some(40));
+    assert_eq!(announce(of(30), 30), Some(30));
+    assert_eq!(announce(None, 35), None);
+    assert_eq!(announce(of(30), 30), None);
+    assert_eq!(announce(of(40), 40), Some(40));
     for (old, revision) in [(of(30), 30), (None, 35), (of(40), 40)] {
-        assert_eq!(hears(old, revision), Some(40));
+        assert_eq!(announce(old, revision), Some(40));
     }
-    assert_eq!(hears(None, 45), None);
+    assert_eq!(announce(None, 45), None);
 }
 
 #[test]
@@ -128,18 +128,18 @@ fn entries_that_come_together_are_applied_in_one_commit() {
     let mut together = Follower::new();
     let mut apart = Follower::new();
     let last = together.entries.len() as u64;
-    let before = together.disk.asked().commits;
-    assert_eq!(together.hears(), last);
-    assert_eq!(together.disk.asked().commits - before, 1);
+    let before = together.disk.calls().commits;
+    assert_eq!(together.receive_entries(), last);
+    assert_eq!(together.disk.calls().commits - before, 1);
     for entry in std::mem::take(&mut apart.entries) {
         apart.entries = vec![entry];
-        apart.hears();
+        apart.receive_entries();
     }
-    let contents = |follower: &Follower| follower.disk.contents_but(Space::Meta, key::SYNCED);
+    let contents = |follower: &Follower| follower.disk.contents_without(Space::Meta, key::SYNCED);
     assert!(contents(&together) == contents(&apart));
     // They come again.
-    together.hears();
-    assert_eq!(together.disk.asked().commits - before, 1);
+    together.receive_entries();
+    assert_eq!(together.disk.calls().commits - before, 1);
 }
 
 #[test]
@@ -148,10 +148,10 @@ fn entries_before_one_that_cannot_be_read_are_applied() {
     let last = follower.entries.last_mut().unwrap();
     last.1 = last.1[..last.1.len() - 1].into();
     let before = last.0 - 1;
-    assert_eq!(follower.hears(), before);
+    assert_eq!(follower.receive_entries(), before);
     let why = follower.shard.stopped();
     assert!(
-        matches!(why, Some(Stopped::NotApplied(NotApplied::Bad { .. }))),
+        matches!(why, Some(StopReason::NotApplied(ApplyError::Bad { .. }))),
         "{why:?}"
     );
 }

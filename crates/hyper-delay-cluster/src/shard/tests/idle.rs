@@ -5,7 +5,7 @@ use super::*;
 /// The number of entries that the node has asked the log to append since the last call.
 fn appended(world: &mut World) -> usize {
     let asked = std::mem::take(&mut world.asked).into_iter();
-    let appends = asked.filter(|request| matches!(request, Request::Append { .. }));
+    let appends = asked.filter(|request| matches!(request, LogRequest::Append { .. }));
     appends.count()
 }
 

@@ -1,4 +1,4 @@
-//! What the log has of this node.
+//! The reports of this node in the log.
 
 use super::*;
 
@@ -15,14 +15,14 @@ fn looks(world: &mut World) {
     }
 }
 
-fn membership(joins: bool) -> Request {
+fn membership(joins: bool) -> LogRequest {
     let member = Member {
         node: "a".into(),
         address: "a:1".into(),
     };
     match joins {
-        true => Request::Join(member),
-        false => Request::Remove(member.node),
+        true => LogRequest::Join(member),
+        false => LogRequest::Remove(member.node),
     }
 }
 
@@ -33,7 +33,7 @@ fn a_node_whose_report_is_gone_reports_again() {
     world.term = world.term.map(|term| Term { until, ..term });
     assert_eq!(reported(&world), Some(0));
     world.log.carry_out(&membership(false));
-    world.event(Event::Members([].into()));
+    world.event(ShardEvent::Members([].into()));
     looks(&mut world);
     assert!(!world.shard.is_leading());
     assert_eq!(reported(&world), None, "it is no member");
@@ -49,7 +49,7 @@ fn a_node_that_was_removed_reports_no_more_often_than_it_reads() {
     let until = Tick::new(u64::MAX);
     world.term = world.term.map(|term| Term { until, ..term });
     world.log.carry_out(&membership(false));
-    world.event(Event::Members([].into()));
+    world.event(ShardEvent::Members([].into()));
     looks(&mut world);
     world.asked.clear();
     let pause = world.shard.setup.pause();
@@ -58,7 +58,7 @@ fn a_node_that_was_removed_reports_no_more_often_than_it_reads() {
         world.settle();
     }
     let reports = world.asked.iter();
-    let reports = reports.filter(|it| matches!(it, Request::Report { .. }));
+    let reports = reports.filter(|it| matches!(it, LogRequest::Report { .. }));
     let reports = reports.count();
     assert!((10..=17).contains(&reports), "{reports}");
 }

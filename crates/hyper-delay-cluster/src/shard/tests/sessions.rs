@@ -1,10 +1,10 @@
 //! Links that break and come back.
 
 use super::*;
-use hyper_delay_engine::scheduler::Adopted;
+use hyper_delay_engine::scheduler::UnansweredDelivery;
 
 /// A leader that has sent two copies, of the rounds with the number 1, to a connection.
-fn two_copies() -> (World, Vec<Subject>) {
+fn two_copies() -> (World, Vec<TaskRevision>) {
     let mut world = World::new();
     world.begin();
     connect(&mut world);
@@ -25,14 +25,14 @@ fn connect(world: &mut World) {
 }
 
 /// The link breaks, and the node is back, whose connection has what is `adopted`.
-fn break_link(world: &mut World, heard: Option<u64>, adopted: Vec<Adopted>) {
-    world.event(Event::PeerIsGone(PEER));
+fn break_link(world: &mut World, heard: Option<u64>, adopted: Vec<UnansweredDelivery>) {
+    world.event(ShardEvent::PeerDisconnected(PEER));
     world.settle();
     world.told.clear();
     world.begin_again(heard);
     world.says(ToLeader::Opened(CLIENT));
     world.says(ToLeader::Adopted(CLIENT, adopted));
-    let (route, mode) = ("r".into(), hyper_delay_protocol::Mode::Shared);
+    let (route, mode) = ("r".into(), hyper_delay_protocol::RegisterMode::Shared);
     world.says(ToLeader::Bound(CLIENT, route, mode));
     world.says(ToLeader::Ready);
     world.says(ToLeader::Lent(CLIENT, 5));
@@ -63,7 +63,10 @@ fn a_copy_that_was_lost_with_the_link_is_sent_again_at_once_and_has_not_failed()
         let (mut world, copies) = two_copies();
         if confirmed {
             let (sent, heard) = (Tick::ZERO, 1);
-            world.says(ToLeader::Ping { sent, heard });
+            world.says(ToLeader::Ping {
+                sent,
+                last_copy: heard,
+            });
         }
         break_link(&mut world, Some(1), Vec::new());
         assert_eq!(sent(&world), [(copies[1].id.to_string(), 2)]);
@@ -80,17 +83,17 @@ fn a_release_of_an_earlier_leadership_leaves_the_grant_of_the_present_one() {
     world.begin();
     let epoch = |world: &World| world.shard.fence().unwrap().epoch;
     let earlier = epoch(&world);
-    world.event(Event::ClockIsOff(true));
+    world.event(ShardEvent::ClockIsOff(true));
     pass(&mut world, LEASE);
     assert!(!world.is_led());
-    world.event(Event::ClockIsOff(false));
+    world.event(ShardEvent::ClockIsOff(false));
     while !world.shard.is_leading() {
         pass(&mut world, LEASE / 8);
     }
     world.begin();
     let present = epoch(&world);
     world.says(ToLeader::Released { epoch: earlier });
-    world.event(Event::HandOver);
+    world.event(ShardEvent::HandOver);
     world.settle();
     assert!(world.is_led(), "the node can still write deliveries");
     world.says(ToLeader::Released { epoch: present });
@@ -108,7 +111,7 @@ fn a_node_that_was_started_anew_does_not_know_what_its_connections_had() {
 #[test]
 fn a_copy_that_a_connection_has_is_not_sent_again() {
     let (mut world, copies) = two_copies();
-    let adopted = copies.iter().map(|copy| Adopted {
+    let adopted = copies.iter().map(|copy| UnansweredDelivery {
         route: copy.route.clone(),
         id: copy.id.clone(),
         seq: copy.seq,
@@ -125,23 +128,26 @@ fn a_leader_that_ends_answers_a_ping_only_while_it_takes_answers() {
     let pings = |world: &mut World| {
         world.told.clear();
         let (sent, heard) = (Tick::ZERO, 2);
-        world.says(ToLeader::Ping { sent, heard });
-        let told = world.shard.take_effects().told.into_iter();
-        let holds = told.filter(|(_, told)| matches!(told, ToServing::Holds { .. }));
-        holds.count()
+        world.says(ToLeader::Ping {
+            sent,
+            last_copy: heard,
+        });
+        let told = world.shard.take_effects().to_peers.into_iter();
+        let grant = told.filter(|(_, told)| matches!(told, ToServing::Granted { .. }));
+        grant.count()
     };
     assert_eq!(pings(&mut world), 1);
-    world.event(Event::HandOver);
+    world.event(ShardEvent::HandOver);
     assert_eq!(pings(&mut world), 1, "it has passed nothing on");
     world.shard.tick(world.now, world.term);
     let effects = world.shard.take_effects();
-    let [(call, Request::Append { entry, .. })] = &effects.calls[..] else {
+    let [(call, LogRequest::Append { entry, .. })] = &effects.calls[..] else {
         panic!("{:?}", effects.calls);
     };
-    assert_eq!(passed_on(entry), 2);
+    assert_eq!(handed_over_copies(entry), 2);
     assert_eq!(pings(&mut world), 0);
     let answer = world.log.carry_out(&effects.calls[0].1);
-    world.event(Event::Answered(*call, Ok(answer)));
+    world.event(ShardEvent::Answered(*call, Ok(answer)));
     world.settle();
     assert!(!world.shard.is_leading());
 }
@@ -152,7 +158,7 @@ fn a_connection_that_closes_because_its_node_ends_has_failed_nothing() {
         let (mut world, copies) = two_copies();
         let other = CLIENT + 1;
         world.says(ToLeader::Opened(other));
-        let (route, mode) = ("r".into(), hyper_delay_protocol::Mode::Shared);
+        let (route, mode) = ("r".into(), hyper_delay_protocol::RegisterMode::Shared);
         world.says(ToLeader::Bound(other, route, mode));
         world.says(ToLeader::Lent(other, 5));
         world.settle();
@@ -164,7 +170,9 @@ fn a_connection_that_closes_because_its_node_ends_has_failed_nothing() {
         world.says(ToLeader::Closed(CLIENT));
         world.settle();
         let again = world.told.iter().filter_map(|told| match told {
-            ToServing::Told(to, Told::Deliver(copy)) if *to == other => Some(copy.subject.seq),
+            ToServing::Connection(to, ToConnection::Deliver(copy)) if *to == other => {
+                Some(copy.revision.seq)
+            }
             _ => None,
         });
         let again: Vec<u64> = again.collect();
@@ -186,13 +194,13 @@ fn what_a_node_had_in_flight_that_ended_as_planned_is_sent_again_when_it_is_back
 #[test]
 fn a_node_whose_link_breaks_while_it_ends_has_failed_nothing() {
     let (mut world, copies) = two_copies();
-    world.event(Event::PeerIsGone(PEER));
+    world.event(ShardEvent::PeerDisconnected(PEER));
     world.settle();
     world.told.clear();
     world.begin_again(Some(2));
     world.says(ToLeader::Ending);
     world.says(ToLeader::Opened(CLIENT));
-    let (route, mode) = ("r".into(), hyper_delay_protocol::Mode::Shared);
+    let (route, mode) = ("r".into(), hyper_delay_protocol::RegisterMode::Shared);
     world.says(ToLeader::Bound(CLIENT, route, mode));
     world.says(ToLeader::Ready);
     world.says(ToLeader::Lent(CLIENT, 5));
@@ -206,7 +214,7 @@ fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
     let (mut world, copies) = two_copies();
     world.now.wall_nanos += 7_000_000_000;
     world.told.clear();
-    let delivery = hyper_delay_protocol::Named {
+    let delivery = hyper_delay_protocol::DeliverySelector {
         id: copies[0].id.clone(),
         route: None,
         attempt: None,
@@ -221,7 +229,9 @@ fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
     );
     world.settle();
     let until = world.told.iter().find_map(|told| match told {
-        ToServing::Told(CLIENT, Told::Touched(4, Reply::Touched { .. }, until)) => Some(*until),
+        ToServing::Connection(CLIENT, ToConnection::Touched(4, Reply::Touched { .. }, until)) => {
+            Some(*until)
+        }
         _ => None,
     });
     assert_eq!(until, Some(world.now.after(Duration::from_secs(50))));

@@ -1,4 +1,4 @@
-//! A node that goes on with a snapshot of another one.
+//! A node that resumes with a snapshot of another one.
 
 use tempfile::TempDir;
 
@@ -8,15 +8,15 @@ use super::{
     *,
 };
 use crate::{
-    log::{Answer, Led, Tail},
+    log::{JournalTail, LeaderAndHeartbeat, LogAnswer},
     snapshot::spool::Spool,
 };
-use hyper_delay_store::Room;
+use hyper_delay_store::DiskSpace;
 
 /// A node that is left behind, and the one that is asked for a snapshot.
 struct Behind {
     follower: Follower,
-    giver: Follower,
+    provider: Follower,
     spool: Spool,
     /// Attempts to get a snapshot.
     attempts: u64,
@@ -24,16 +24,16 @@ struct Behind {
 }
 
 impl Behind {
-    /// The journal begins with the entry after those of the giver.
+    /// The journal begins with the entry after those of the provider.
     fn new() -> Self {
-        let (follower, mut giver) = (Follower::new(), Follower::new());
-        giver.entries = follower.entries[..1].to_vec();
-        assert_eq!(giver.hears(), 1);
-        giver.shard.persisting().unwrap().run().unwrap();
+        let (follower, mut provider) = (Follower::new(), Follower::new());
+        provider.entries = follower.entries[..1].to_vec();
+        assert_eq!(provider.receive_entries(), 1);
+        provider.shard.prepare_sync().unwrap().run().unwrap();
         let directory = tempfile::tempdir().unwrap();
         Self {
             follower,
-            giver,
+            provider,
             spool: Spool::create(&directory.path().join("spool")).unwrap(),
             attempts: 0,
             _directory: directory,
@@ -62,16 +62,16 @@ impl Behind {
             self.spool.append(&effects.spool).unwrap();
             for (call, request) in effects.calls {
                 let answer = match request {
-                    Request::Report { .. } => Answer::Reported(true),
-                    Request::Reports(_) => Answer::Reports(vec![("a".into(), 1)]),
-                    Request::Tail { from, .. } => {
+                    LogRequest::Report { .. } => LogAnswer::Reported(true),
+                    LogRequest::Reports(_) => LogAnswer::Reports(vec![("a".into(), 1)]),
+                    LogRequest::Tail { from, .. } => {
                         reads += 1;
                         let entries = entries.iter().skip(1);
                         let entries = entries.filter(|(seq, _)| *seq >= from);
-                        Answer::Tail(Tail {
-                            led: Some(Led {
+                        LogAnswer::Tail(JournalTail {
+                            leader: Some(LeaderAndHeartbeat {
                                 leader: leads.clone(),
-                                beat: None,
+                                heartbeat: None,
                             }),
                             first: 2,
                             last,
@@ -81,7 +81,7 @@ impl Behind {
                     }
                     other => panic!("{other:?}"),
                 };
-                let event = Event::Answered(call, Ok(answer));
+                let event = ShardEvent::Answered(call, Ok(answer));
                 shard.handle(event, *now, Some(TERM));
             }
         }
@@ -95,12 +95,12 @@ impl Behind {
     }
 
     /// The snapshot is there. The disk has this room.
-    fn replaces(&mut self, room: Room) {
+    fn replaces(&mut self, room: DiskSpace) {
         let Follower {
             shard, now, disk, ..
         } = &mut self.follower;
-        disk.clone_from(&self.giver.disk);
-        disk.room_is(room);
+        disk.clone_from(&self.provider.disk);
+        disk.set_disk_space(room);
         assert!(shard.replace(self.attempts, disk.clone(), *now));
     }
 
@@ -128,17 +128,17 @@ fn spooled_entries_are_kept_until_there_is_room_for_them() {
     let mut behind = Behind::new();
     behind.reads(&leader("a", 30, LeaseId(5)));
     behind.reads(&leader("a", 30, LeaseId(5)));
-    behind.replaces(Room::none());
+    behind.replaces(DiskSpace::none());
     for _ in 0..3 {
         assert_eq!(behind.drains(), 1);
-        behind.follower.waits();
+        behind.follower.pass_lease();
         assert!(behind.follower.shard.is_draining());
     }
     // The news of this are lost.
     behind.reads(&leader("c", 31, LeaseId(7)));
     assert_eq!(behind.leads(), Some(31));
-    behind.follower.disk.room_is(Room::AMPLE);
-    behind.follower.waits();
+    behind.follower.disk.set_disk_space(DiskSpace::UNLIMITED);
+    behind.follower.pass_lease();
     assert_eq!(behind.drains(), behind.last());
     assert!(behind.follower.shard.stopped().is_none());
     assert_eq!(behind.attempts, 1);

@@ -4,30 +4,30 @@
 //! Each is drawn by itself, and from other generators than the rest: histories without them do not
 //! depend on them.
 
-mod asked;
-mod jobs;
-mod pending;
+mod pending_tasks;
 mod requests;
-mod shard;
-mod stored;
+mod sent_requests;
+mod stored_jobs;
+mod stored_shard;
+mod stored_state;
 mod tokens;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-pub(super) use stored::Stored;
+pub(super) use stored_state::StoredState;
 
 use super::{
-    clients::Clients,
-    events::{Happening, Life},
+    clients::SimulatedClients,
+    events::{ProcessId, SimulationEvent},
     world::{MILLI, World},
 };
-use crate::{ShardId, forward::Event, shard_of};
+use crate::{ShardId, forward::ForwarderEvent, shard_of};
 use hyper_delay_engine::{
     ledger::Actor,
-    scheduler::{ConsumerId, Input, Message, Operated, ReplyTo},
+    scheduler::{ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, SchedulerInput},
 };
 use hyper_delay_protocol::{Code, Reply, Request};
-use tokens::Tokens;
+use tokens::LimitedTokens;
 
 /// The connections of operators have higher numbers than those of clients.
 const FIRST: ConsumerId = 1 << 32;
@@ -47,10 +47,10 @@ pub(super) struct Operators {
     deaths: bool,
     /// `dead_retention_seconds`.
     pub(super) dead_retention: Option<u64>,
-    pub(super) tokens: Tokens,
+    pub(super) tokens: LimitedTokens,
     idle: Vec<Arc<str>>,
     /// The connection of the operators, and the process that it is to.
-    connection: Option<(ConsumerId, Life)>,
+    connection: Option<(ConsumerId, ProcessId)>,
     /// The number of the last connection.
     last: ConsumerId,
     /// The number of the last request, which is its tag.
@@ -78,7 +78,7 @@ impl Operators {
             change,
             deaths,
             dead_retention: retains.then_some(retention),
-            tokens: Tokens::new(limits, &mut random),
+            tokens: LimitedTokens::new(limits, &mut random),
             random,
             idle: (0..shards).flat_map(of).collect(),
             connection: None,
@@ -90,13 +90,13 @@ impl Operators {
     }
 
     /// Returns what the checks know of them. `None` if they do nothing.
-    pub(super) fn stored(&self, shards: u16) -> Option<Box<Stored>> {
-        let is_needed = self.act() || self.dead_retention.is_some();
-        is_needed.then(|| Box::new(Stored::new(shards, self.dead_retention)))
+    pub(super) fn stored(&self, shards: u16) -> Option<Box<StoredState>> {
+        let is_needed = self.are_active() || self.dead_retention.is_some();
+        is_needed.then(|| Box::new(StoredState::new(shards, self.dead_retention)))
     }
 
     /// Lets consumers give back more, if many tasks die.
-    pub(super) fn trouble(&mut self, clients: &mut Clients) {
+    pub(super) fn raise_failures(&mut self, clients: &mut SimulatedClients) {
         if self.deaths {
             clients.lazy = self.random.u8(60..95);
         }
@@ -111,34 +111,34 @@ impl Operators {
     }
 
     /// Whether they send requests.
-    pub(super) fn act(&self) -> bool {
+    pub(super) fn are_active(&self) -> bool {
         self.pause || self.change || self.deaths || self.tokens.are_limited()
     }
 }
 
 impl World {
     /// An operator does something, and again a little later.
-    pub(super) fn operates(&mut self) {
+    pub(super) fn operate(&mut self) {
         let connection = self.operator_connects();
         if let Some(connection) = connection {
             for request in self.operator_requests() {
-                self.operator_asks(connection, request);
+                self.operator_sends(connection, request);
             }
         }
-        self.kills_tasks();
-        self.reaches_limits();
+        self.kill_tasks();
+        self.exhaust_limits();
         let most = if self.is_calm() { 400 } else { 1_200 };
         let pause = self.operators.random.u64(20..most) * MILLI;
-        self.after(pause, Happening::Operator);
+        self.after(pause, SimulationEvent::Operator);
     }
 
     /// Operators connect to a node that runs, and to another one now and then.
-    fn operator_connects(&mut self) -> Option<(ConsumerId, Life)> {
+    fn operator_connects(&mut self) -> Option<(ConsumerId, ProcessId)> {
         let takes = |world: &Self, node: usize| {
             world.nodes[node].process.is_some() && !world.nodes[node].is_ending
         };
         if let Some((consumer, life)) = self.operators.connection {
-            let is_there = self.life(life.node) == life;
+            let is_there = self.process_id(life.node) == life;
             let stays = is_there && takes(self, life.node);
             if stays && self.operators.random.u8(0..12) > 0 {
                 return self.operators.connection;
@@ -146,9 +146,12 @@ impl World {
             self.operators.connection = None;
             self.operators.unanswered.clear();
             if is_there {
-                let inputs = [Input::Closing(consumer), Input::Closed(consumer)];
+                let inputs = [
+                    SchedulerInput::Closing(consumer),
+                    SchedulerInput::Closed(consumer),
+                ];
                 for (pause, input) in (0..).zip(inputs) {
-                    let event = Happening::Forwarder(life, Event::Input(input));
+                    let event = SimulationEvent::Forwarder(life, ForwarderEvent::Input(input));
                     self.after(pause * MILLI, event);
                 }
             }
@@ -156,17 +159,17 @@ impl World {
         let up = (0..self.nodes.len()).filter(|node| takes(self, *node));
         let up: Vec<usize> = up.collect();
         let node = self.operators.random.choice(up)?;
-        let life = self.life(node);
+        let life = self.process_id(node);
         self.operators.last += 1;
         let consumer = self.operators.last;
         self.operators.connection = Some((consumer, life));
-        let opened = Event::Input(Input::Opened(consumer));
-        self.after(0, Happening::Forwarder(life, opened));
+        let opened = ForwarderEvent::Input(SchedulerInput::Opened(consumer));
+        self.after(0, SimulationEvent::Forwarder(life, opened));
         self.operators.connection
     }
 
     /// Many tasks are due at once now and then, and several of them die together.
-    fn kills_tasks(&mut self) {
+    fn kill_tasks(&mut self) {
         let is_calm = self.is_calm();
         let Operators { random, deaths, .. } = &mut self.operators;
         if !*deaths || is_calm || random.u8(0..6) > 0 {
@@ -175,20 +178,20 @@ impl World {
         let shard = ShardId(random.u16(0..self.charter.shards));
         let ahead = random.u64(100..2_000);
         for _ in 0..random.u8(6..16) {
-            self.makes_task(shard, ahead);
+            self.create_task(shard, ahead);
         }
     }
 
-    fn operator_asks(&mut self, (consumer, life): (ConsumerId, Life), request: Request) {
-        let Some(stored) = &mut self.facts.stored else {
+    fn operator_sends(&mut self, (consumer, life): (ConsumerId, ProcessId), request: Request) {
+        let Some(stored) = &mut self.checks.stored else {
             return;
         };
-        stored.asked.sent(&request);
+        stored.sent_requests.sent(&request);
         let operators = &mut self.operators;
         operators.requests += 1;
         let tag: Arc<str> = operators.requests.to_string().into();
         operators.unanswered.insert(tag.clone(), request.clone());
-        let operated = Operated {
+        let operated = OperatorRequest {
             request,
             actor: Actor::default(),
             reply_to: ReplyTo {
@@ -197,19 +200,23 @@ impl World {
                 weight: 1,
             },
         };
-        let event = Event::Input(Input::Operated(Box::new(operated)));
+        let event = ForwarderEvent::Input(SchedulerInput::OperatorRequested(Box::new(operated)));
         let delay = self.operators.random.u64(MILLI..3 * MILLI);
-        self.after(delay, Happening::Forwarder(life, event));
+        self.after(delay, SimulationEvent::Forwarder(life, event));
     }
 
     /// A message reaches an operator. Returns whether the connection is one of an operator.
-    pub(super) fn operator_received(&mut self, consumer: ConsumerId, message: &Message) -> bool {
+    pub(super) fn operator_received(
+        &mut self,
+        consumer: ConsumerId,
+        message: &ConsumerMessage,
+    ) -> bool {
         if consumer < FIRST {
             return false;
         }
         let operators = &mut self.operators;
         let is_open = operators.connection.is_some_and(|(it, _)| it == consumer);
-        let Message::Reply { reply, tag, .. } = message else {
+        let ConsumerMessage::Reply { reply, tag, .. } = message else {
             return true;
         };
         let request = tag
@@ -223,15 +230,15 @@ impl World {
                 // It may have taken effect, or will: some operators ask again.
                 let connection = operators.connection;
                 if let Some(connection) = connection.filter(|_| operators.random.bool()) {
-                    self.operator_asks(connection, request);
+                    self.operator_sends(connection, request);
                 }
             }
             reply => {
                 if let Reply::Job(row) = reply {
                     operators.jobs.push(row.job);
                 }
-                if let Some(stored) = &mut self.facts.stored {
-                    stored.asked.answered(&request);
+                if let Some(stored) = &mut self.checks.stored {
+                    stored.sent_requests.answered(&request);
                 }
             }
         }

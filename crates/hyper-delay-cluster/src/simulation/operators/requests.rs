@@ -1,9 +1,9 @@
-//! What operators ask for.
+//! Requests of operators.
 
 use std::sync::Arc;
 
 use crate::simulation::{
-    name::TaskName,
+    task_name::TaskName,
     world::{MILLI, START, World},
 };
 use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, Request};
@@ -11,7 +11,7 @@ use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, Request};
 impl World {
     /// Returns what an operator asks for now. In the end all routes are resumed.
     pub(super) fn operator_requests(&mut self) -> Vec<Request> {
-        let Some(stored) = &self.facts.stored else {
+        let Some(stored) = &self.checks.stored else {
             return Vec::new();
         };
         if self.is_calm() {
@@ -102,7 +102,7 @@ impl World {
 
     /// Returns a dead letter, if there is one and it is wanted, or any task.
     fn dead_or_any(&mut self) -> Option<TaskName> {
-        let stored = self.facts.stored.as_ref()?;
+        let stored = self.checks.stored.as_ref()?;
         let random = &mut self.operators.random;
         let dead: Vec<_> = stored.dead().collect();
         let name = match random.u8(0..4) {
@@ -110,7 +110,7 @@ impl World {
             _ => random.choice(dead).cloned(),
         };
         name.or_else(|| {
-            let tasks: Vec<_> = self.facts.tasks.keys().collect();
+            let tasks: Vec<_> = self.checks.tasks.keys().collect();
             random.choice(tasks).cloned()
         })
     }

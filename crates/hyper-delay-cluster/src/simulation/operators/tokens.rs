@@ -5,18 +5,18 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     ShardId,
     simulation::{
-        name::TaskName,
+        task_name::TaskName,
         world::{MILLI, World},
     },
 };
-use hyper_delay_protocol::access::{Entry, Grant, Right};
+use hyper_delay_protocol::access::{Grant, Right, TokenEntry};
 
 /// When they use up their limits, after the faults have ended.
 const BURST: u64 = 8_000 * MILLI;
 
 /// The tokens of a history. `schedule` is sent with one of them, if there are any.
 #[derive(Debug)]
-pub(in crate::simulation) struct Tokens {
+pub(in crate::simulation) struct LimitedTokens {
     random: fastrand::Rng,
     all: Vec<Arc<Grant>>,
     /// The only one that is used.
@@ -24,7 +24,7 @@ pub(in crate::simulation) struct Tokens {
     had_burst: bool,
 }
 
-impl Tokens {
+impl LimitedTokens {
     pub(super) fn new(are_limited: bool, random: &mut fastrand::Rng) -> Self {
         let mut random = random.fork();
         let number = if are_limited { random.usize(1..6) } else { 0 };
@@ -32,7 +32,7 @@ impl Tokens {
             let routes = random.choice(["*", "route-*", "r*"]);
             let routes = vec![routes.expect("there are some").to_owned()];
             let rights = vec![Right::Schedule];
-            let entry = Entry::new(format!("token-{number}"), rights, routes);
+            let entry = TokenEntry::new(format!("token-{number}"), rights, routes);
             let (entry, _) = entry.expect("it is right");
             let most = random.choice([1, 2, 3, 5, 8, 20]).expect("there are some");
             let mut grant = entry.with_pending(Some(most), None).grant();
@@ -65,14 +65,14 @@ impl World {
     /// Returns the token with which a task is scheduled.
     pub(in crate::simulation) fn token_for(&mut self, name: &TaskName) -> Option<Arc<Grant>> {
         let token = self.operators.tokens.draw()?;
-        if let Some(stored) = &mut self.facts.stored {
-            stored.pending.is_sent(name, token.clone());
+        if let Some(stored) = &mut self.checks.stored {
+            stored.pending.add(name, token.clone());
         }
         Some(token)
     }
 
     /// Once the faults are over, each token schedules more than it may.
-    pub(super) fn reaches_limits(&mut self) {
+    pub(super) fn exhaust_limits(&mut self) {
         let tokens = &mut self.operators.tokens;
         if tokens.had_burst || self.at < self.calm + BURST {
             return;
@@ -88,7 +88,7 @@ impl World {
             self.operators.tokens.only = Some(number);
             for task in 0..most + 2 {
                 let shard = u16::try_from(task).expect("it is small") % self.charter.shards;
-                self.makes_task(ShardId(shard), 500);
+                self.create_task(ShardId(shard), 500);
             }
         }
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    ledger::{Ledger, Op, Order, Subject},
+    ledger::{Ledger, Op, ScheduleOrder, TaskRevision},
     sizes::Sizes,
 };
 use hyper_delay_protocol::Compression;
@@ -9,7 +9,7 @@ use hyper_delay_store::{Durability, fake::Fake};
 const KEYS: usize = 2_000;
 
 fn order(route: &str, id: u64, at: u64) -> Op {
-    Op::Schedule(Order {
+    Op::Schedule(ScheduleOrder {
         route: route.into(),
         id: id.to_string().into(),
         named: false,
@@ -25,7 +25,7 @@ fn order(route: &str, id: u64, at: u64) -> Op {
 
 fn dead(route: &str, id: u64, seq: u64, at: u64, reason: Option<&str>) -> Op {
     Op::Bury {
-        subject: Subject {
+        revision: TaskRevision {
             route: route.into(),
             id: id.to_string().into(),
             seq,
@@ -39,17 +39,17 @@ fn dead(route: &str, id: u64, seq: u64, at: u64, reason: Option<&str>) -> Op {
 }
 
 /// A store with these operations.
-fn view(ops: &[Op]) -> View<Fake> {
+fn view(ops: &[Op]) -> LedgerView<Fake> {
     let store = Arc::new(Fake::default());
     let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
     for op in ops {
         ledger.apply(op, 0).unwrap();
     }
     ledger.commit(Durability::Written, 0).unwrap();
-    View::new(store)
+    LedgerView::new(store)
 }
 
-fn ids(page: &Page) -> Vec<&str> {
+fn ids(page: &ListingPage) -> Vec<&str> {
     page.rows.iter().map(|row| &*row.id).collect()
 }
 
@@ -58,7 +58,7 @@ fn waiting_tasks_are_listed_by_time_over_all_routes_or_of_one() {
     let tasks = [("b", 1, 30), ("a", 2, 10), ("a", 3, 20), ("b", 4, 40)];
     let view = view(&tasks.map(|(route, id, at)| order(route, id, at)));
     let all = Filter::default();
-    let mut listing = Listing {
+    let mut listing = ListingQuery {
         space: Space::Waiting,
         route: None,
         filter: &all,
@@ -74,7 +74,7 @@ fn waiting_tasks_are_listed_by_time_over_all_routes_or_of_one() {
         until: Some(40),
         ..Filter::default()
     };
-    listing = Listing {
+    listing = ListingQuery {
         filter: &some,
         route: None,
         ..listing
@@ -98,7 +98,7 @@ fn listed_tasks_have_their_terms() {
     let [one, two, three] = ops;
     let view = view(&[one, two, three, dead("a", 3, 3, 40, Some("no disk"))]);
     let listed = |space| {
-        let listing = Listing {
+        let listing = ListingQuery {
             space,
             route: Some("a"),
             filter: &Filter::default(),
@@ -121,7 +121,7 @@ fn pages_follow_each_other_and_read_a_bounded_number_of_keys() {
     let mut after: Option<Bytes> = None;
     let (mut found, mut pages) = (Vec::new(), 0);
     loop {
-        let listing = Listing {
+        let listing = ListingQuery {
             space: Space::Waiting,
             route: Some("rare"),
             filter: &filter,
@@ -151,7 +151,7 @@ fn dead_letters_are_filtered_by_reason_and_time() {
     ops.extend([order("b", 7, 10), dead("b", 7, 7, 50, Some("x"))]);
     let view = view(&ops);
     let listed = |route, filter: &Filter| {
-        let listing = Listing {
+        let listing = ListingQuery {
             space: Space::Dead,
             route,
             filter,

@@ -1,8 +1,8 @@
 use std::{iter, ops::ControlFlow};
 
-use super::{Mending, draft};
+use super::{Mending, mend_batch};
 use crate::{
-    ledger::{keep_lowest, scan::scan},
+    ledger::{retain_lowest, scan::scan},
     sizes::Size,
 };
 use hyper_delay_store::{
@@ -16,11 +16,11 @@ impl<S: Store> Mending<'_, S> {
     ///
     /// Contents are sorted by sequence number and names are not. To bound the memory, each pass
     /// over the names keeps the lowest numbers, and the next pass continues after them.
-    pub(super) fn contents(&mut self) -> Result<Vec<u64>, StoreError> {
+    pub(super) fn remove_orphaned_contents(&mut self) -> Result<Vec<u64>, StoreError> {
         let mut shared = Vec::new();
         let mut rest = Some(0);
         while let Some(from) = rest {
-            let (numbers, end) = self.numbers(from)?;
+            let (numbers, end) = self.lowest_numbers(from)?;
             let pairs = iter::zip(&numbers, &numbers[1.min(numbers.len())..]);
             shared.extend(pairs.filter(|(one, next)| one == next).map(|(one, _)| *one));
             self.remove_nameless(from, end, &numbers)?;
@@ -32,7 +32,7 @@ impl<S: Store> Mending<'_, S> {
 
     /// Returns the lowest sequence numbers of the names from `from` on, sorted, and the first one
     /// that is left out. `None` if that are all.
-    fn numbers(&self, from: u64) -> Result<(Vec<u64>, Option<u64>), StoreError> {
+    fn lowest_numbers(&self, from: u64) -> Result<(Vec<u64>, Option<u64>), StoreError> {
         let window = self.sizes.mend_numbers;
         let mut numbers: Vec<u64> = Vec::new();
         let mut end = None;
@@ -43,7 +43,7 @@ impl<S: Store> Mending<'_, S> {
             }
             if numbers.len() > window + window / 4 {
                 (self.sizes.reached)(Size::MendNumbers);
-                end = Some(keep_lowest(&mut numbers, window, |seq| *seq));
+                end = Some(retain_lowest(&mut numbers, window, |seq| *seq));
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -63,7 +63,7 @@ impl<S: Store> Mending<'_, S> {
         let mut from = key::task(from).to_vec();
         loop {
             let mut nameless = Vec::new();
-            let read = self.draft.keys(Space::Tasks, &from, &mut nameless, |key| {
+            let read = self.batch.keys(Space::Tasks, &from, &mut nameless, |key| {
                 let Ok(seq) = key.try_into().map(u64::from_be_bytes) else {
                     return ControlFlow::Continue(true);
                 };
@@ -73,13 +73,13 @@ impl<S: Store> Mending<'_, S> {
                 read_up_to = seq;
                 ControlFlow::Continue(numbers.binary_search(&seq).is_err())
             });
-            self.see(read_up_to);
-            let last = nameless.last().map(|key| draft::after(key));
+            self.note_number(read_up_to);
+            let last = nameless.last().map(|key| mend_batch::after(key));
             for key in nameless {
                 self.report.contents += 1;
-                self.draft.remove(Space::Tasks, key);
+                self.batch.remove(Space::Tasks, key);
             }
-            self.draft.commit(Durability::Written)?;
+            self.batch.commit(Durability::Written)?;
             from = match read {
                 Err(error) if error.is_damage() => {
                     let behind = numbers.partition_point(|seq| *seq <= read_up_to);

@@ -1,8 +1,8 @@
-use super::{Content, Mending, NO_CONTENT};
+use super::{ContentState, Mending, NO_CONTENT};
 use crate::ledger::entry_key;
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
-    record::{self, Entry, Name, Placed, key},
+    record::{self, EntryRow, Name, TaskEntry, key},
 };
 
 impl<S: Store> Mending<'_, S> {
@@ -10,39 +10,44 @@ impl<S: Store> Mending<'_, S> {
     ///
     /// After this, every entry that is left has a name that refers to it. Contents are read only
     /// where both disagree.
-    pub(super) fn entries(&mut self, space: Space) -> Result<(), StoreError> {
-        self.each_row(space, |mending, key, value| {
-            match Placed::read(space, key, value) {
-                Ok(placed) => mending.entry(space, key, &placed),
+    pub(super) fn reconcile_entries(&mut self, space: Space) -> Result<(), StoreError> {
+        self.for_each_row(space, |mending, key, value| {
+            match EntryRow::read(space, key, value) {
+                Ok(placed) => mending.reconcile_entry(space, key, &placed),
                 Err(error) => mending.drop_malformed(space, key, error),
             }
         })
     }
 
-    fn entry(&mut self, space: Space, key: &Bytes, placed: &Placed<'_>) -> Result<(), StoreError> {
-        let Entry { route, id, .. } = placed.entry;
-        self.see(placed.seq);
+    fn reconcile_entry(
+        &mut self,
+        space: Space,
+        key: &Bytes,
+        placed: &EntryRow<'_>,
+    ) -> Result<(), StoreError> {
+        let TaskEntry { route, id, .. } = placed.entry;
+        self.note_number(placed.seq);
         let name_key = key::name(route, id);
         let name = self.name(&name_key)?;
         if let Some(name) = &name {
-            self.see(name.seq);
+            self.note_number(name.seq);
             if name.seq == placed.seq {
-                self.reconcile(space, key, placed, (name_key, name));
+                self.reconcile_revision(space, key, placed, (name_key, name));
                 return Ok(());
             }
-            if name.seq > placed.seq && self.flaw(name)?.is_none() {
+            if name.seq > placed.seq && self.unrecoverable_reason(name)?.is_none() {
                 // An older revision.
-                self.draft.remove(space, key.clone());
+                self.batch.remove(space, key.clone());
                 return Ok(());
             }
         }
-        let Content::Readable {
+        let ContentState::Readable {
             fire_at,
             digest,
             bytes,
         } = self.content(placed.seq)?
         else {
-            self.draft.remove(space, key.clone());
+            self.batch.remove(space, key.clone());
             if name.is_none_or(|name| name.seq < placed.seq) {
                 self.report.removed(route, id, placed.seq, NO_CONTENT);
             }
@@ -53,7 +58,7 @@ impl<S: Store> Mending<'_, S> {
                 self.report.removed(route, id, name.seq, NO_CONTENT);
             }
             let (space, place) = entry_key(route, &name);
-            self.draft.remove(space, place);
+            self.batch.remove(space, place);
         }
         self.report.names += 1;
         let name = Name {
@@ -67,16 +72,16 @@ impl<S: Store> Mending<'_, S> {
             bytes,
         };
         let name = record::encode(&name);
-        self.draft.put(Space::Names, name_key, name);
+        self.batch.put(Space::Names, name_key, name);
         Ok(())
     }
 
     /// Makes an entry and the name of the same revision agree.
-    fn reconcile(
+    fn reconcile_revision(
         &mut self,
         space: Space,
         key: &Bytes,
-        placed: &Placed<'_>,
+        placed: &EntryRow<'_>,
         (name_key, name): (Bytes, &Name),
     ) {
         let entry = &placed.entry;
@@ -87,7 +92,7 @@ impl<S: Store> Mending<'_, S> {
         if entry.attempt > name.attempt {
             if !is_its_place {
                 let (space, place) = entry_key(entry.route, name);
-                self.draft.remove(space, place);
+                self.batch.remove(space, place);
             }
             let name = Name {
                 place: placed.place,
@@ -96,9 +101,9 @@ impl<S: Store> Mending<'_, S> {
                 ..name.clone()
             };
             let name = record::encode(&name);
-            self.draft.put(Space::Names, name_key, name);
+            self.batch.put(Space::Names, name_key, name);
         } else if is_its_place {
-            let entry = Entry {
+            let entry = TaskEntry {
                 attempt: name.attempt,
                 failures: name.failures,
                 ..entry.clone()
@@ -107,9 +112,9 @@ impl<S: Store> Mending<'_, S> {
                 Some(reason) => record::encode_dead(&entry, reason),
                 None => record::encode(&entry),
             };
-            self.draft.put(space, key.clone(), entry);
+            self.batch.put(space, key.clone(), entry);
         } else {
-            self.draft.remove(space, key.clone());
+            self.batch.remove(space, key.clone());
         }
     }
 }

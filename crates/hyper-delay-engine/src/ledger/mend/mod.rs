@@ -12,21 +12,21 @@
 //! After a crash, the next start mends again. Every pass leaves what it has mended as it is.
 
 mod contents;
-mod draft;
+mod duplicate_numbers;
 mod entries;
+mod mend_batch;
 mod names;
 mod report;
-mod shared;
 
 use std::ops::ControlFlow;
 
 use crate::sizes::Sizes;
-use draft::Draft;
 use hyper_delay_store::{
     Bytes, Durability, Space, Store, StoreError,
     record::{self, Digest, Name, Task, key},
 };
-use report::Report;
+use mend_batch::MendBatch;
+use report::MendReport;
 
 use super::dedupe_window::DedupeWindow;
 
@@ -45,11 +45,11 @@ pub fn mend_after_loss(store: &impl Store, sizes: Sizes) -> Result<(), StoreErro
     tracing::info!(target: TARGET, "the store lost commits: every task is checked");
     let mut mending = Mending::new(store, sizes);
     for space in [Space::Waiting, Space::Parked, Space::Dead] {
-        mending.entries(space)?;
+        mending.reconcile_entries(space)?;
     }
-    let tasks = mending.names()?;
-    let shared = mending.contents()?;
-    mending.separate(&shared)?;
+    let tasks = mending.restore_names()?;
+    let shared = mending.remove_orphaned_contents()?;
+    mending.renumber_duplicates(&shared)?;
     mending.finish()?;
     mending.report.log(tasks);
     Ok(())
@@ -59,15 +59,15 @@ pub fn mend_after_loss(store: &impl Store, sizes: Sizes) -> Result<(), StoreErro
 struct Mending<'a, S> {
     store: &'a S,
     sizes: Sizes,
-    draft: Draft<'a, S>,
+    batch: MendBatch<'a, S>,
     /// The number after the highest one that was read.
     next: u64,
-    report: Report,
+    report: MendReport,
 }
 
 /// The content of a revision.
 #[derive(Debug, Clone, Copy)]
-enum Content {
+enum ContentState {
     Readable {
         fire_at: u64,
         digest: Digest,
@@ -85,32 +85,32 @@ impl<'a, S: Store> Mending<'a, S> {
         Self {
             store,
             sizes,
-            draft: Draft::new(store, sizes),
+            batch: MendBatch::new(store, sizes),
             next: 1,
-            report: Report::default(),
+            report: MendReport::default(),
         }
     }
 
     /// Calls `visit` with each row of a space, and commits the changes after some rows.
-    fn each_row(
+    fn for_each_row(
         &mut self,
         space: Space,
         mut visit: impl FnMut(&mut Self, &Bytes, &[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut from = Vec::new();
         loop {
-            let page = self.draft.page(space, &from)?;
+            let page = self.batch.page(space, &from)?;
             let Some((last, _)) = page.last() else {
                 return Ok(());
             };
-            from = draft::after(last);
+            from = mend_batch::after(last);
             for row in &page {
                 // An earlier row of the page can have changed this one.
-                if let Some(value) = self.draft.current(space, row) {
+                if let Some(value) = self.batch.value_after_changes(space, row) {
                     visit(self, &row.0, &value)?;
                 }
             }
-            self.draft.commit(Durability::Written)?;
+            self.batch.commit(Durability::Written)?;
         }
     }
 
@@ -125,60 +125,60 @@ impl<'a, S: Store> Mending<'a, S> {
             return Err(error);
         }
         self.report.malformed += 1;
-        self.draft.remove(space, key.clone());
+        self.batch.remove(space, key.clone());
         Ok(())
     }
 
-    fn see(&mut self, seq: u64) {
+    fn note_number(&mut self, seq: u64) {
         self.next = self.next.max(seq.saturating_add(1));
     }
 
     /// Returns the state under a name. `None` if there is none that can be decoded.
     fn name(&self, key: &[u8]) -> Result<Option<Name>, StoreError> {
-        match self.draft.get(Space::Names, key)? {
+        match self.batch.get(Space::Names, key)? {
             Some(value) => unless_damaged(record::decode(&value)),
             None => Ok(None),
         }
     }
 
-    fn content(&self, seq: u64) -> Result<Content, StoreError> {
-        let value = match self.draft.get(Space::Tasks, &key::task(seq)) {
-            Err(error) if error.is_damage() => return Ok(Content::Unreadable),
+    fn content(&self, seq: u64) -> Result<ContentState, StoreError> {
+        let value = match self.batch.get(Space::Tasks, &key::task(seq)) {
+            Err(error) if error.is_damage() => return Ok(ContentState::Unreadable),
             value => value?,
         };
         let Some(value) = value else {
-            return Ok(Content::Missing);
+            return Ok(ContentState::Missing);
         };
         Ok(match unless_damaged::<Task<'_>>(record::decode(&value))? {
-            Some(task) => Content::Readable {
+            Some(task) => ContentState::Readable {
                 fire_at: task.fire_at,
                 digest: task.digest(),
                 bytes: task.payload.len() as u64,
             },
-            None => Content::Missing,
+            None => ContentState::Missing,
         })
     }
 
     /// Returns why a task cannot be saved. `None` if its content is the one that was scheduled.
-    fn flaw(&self, name: &Name) -> Result<Option<&'static str>, StoreError> {
+    fn unrecoverable_reason(&self, name: &Name) -> Result<Option<&'static str>, StoreError> {
         Ok(match self.content(name.seq)? {
-            Content::Readable { digest, .. } if digest != name.digest => {
+            ContentState::Readable { digest, .. } if digest != name.digest => {
                 Some("its content is not the one that was scheduled")
             }
-            Content::Readable { .. } | Content::Unreadable => None,
-            Content::Missing => Some(NO_CONTENT),
+            ContentState::Readable { .. } | ContentState::Unreadable => None,
+            ContentState::Missing => Some(NO_CONTENT),
         })
     }
 
     /// Sets the keys in `meta` and removes the mark.
     fn finish(&mut self) -> Result<(), StoreError> {
-        if let Some(value) = self.draft.get(Space::Meta, key::NUMBERS)?
+        if let Some(value) = self.batch.get(Space::Meta, key::NUMBERS)?
             && let Some(next) = unless_damaged(record::decode(&value))?
         {
             self.next = self.next.max(next);
         }
         let next = record::encode(&self.next);
-        self.draft.put(Space::Meta, key::NUMBERS, next);
+        self.batch.put(Space::Meta, key::NUMBERS, next);
         let mut earliest = None;
         self.store.scan(Space::Waiting, &[], &mut |key, _| {
             earliest = Some(key::time_of(key));
@@ -186,12 +186,12 @@ impl<'a, S: Store> Mending<'a, S> {
         })?;
         if let Some((at, _)) = earliest.transpose()? {
             let at = record::encode(&at);
-            self.draft.put(Space::Meta, key::LOW_WATER, at);
+            self.batch.put(Space::Meta, key::LOW_WATER, at);
         }
-        let window = DedupeWindow::renewed(self.store)?;
-        self.draft.put(Space::Meta, key::DEDUPE_WINDOW, window);
-        self.draft.remove(Space::Meta, key::MENDING);
-        self.draft.commit(Durability::Synced)
+        let window = DedupeWindow::encoded_with_unknown_age(self.store)?;
+        self.batch.put(Space::Meta, key::DEDUPE_WINDOW, window);
+        self.batch.remove(Space::Meta, key::MENDING);
+        self.batch.commit(Durability::Synced)
     }
 }
 

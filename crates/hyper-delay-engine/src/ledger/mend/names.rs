@@ -2,40 +2,40 @@ use super::Mending;
 use crate::ledger::entry_key;
 use hyper_delay_store::{
     Bytes, Durability, Space, Store, StoreError,
-    record::{self, Counts, Entry, Expiring, Name, Placed, key},
+    record::{self, EntryRow, ExpiryEntry, Name, StoredCounts, TaskEntry, key},
 };
 
 /// The counts of the route whose names are being read, and of all routes so far.
 #[derive(Debug, Default)]
-struct Counted {
+struct RouteTotals {
     route: Box<str>,
-    counts: Counts,
-    total: Counts,
+    counts: StoredCounts,
+    total: StoredCounts,
 }
 
 impl<S: Store> Mending<'_, S> {
     /// Removes every name without its content, gives the others an entry, and counts them.
-    /// [`entries`](Self::entries) must have compared all entries. Returns the number of tasks.
-    pub(super) fn names(&mut self) -> Result<u64, StoreError> {
-        self.each_row(Space::Counts, |mending, key, _| {
-            mending.draft.remove(Space::Counts, key.clone());
+    /// [`reconcile_entries`](Self::reconcile_entries) must have compared all entries. Returns the number of tasks.
+    pub(super) fn restore_names(&mut self) -> Result<u64, StoreError> {
+        self.for_each_row(Space::Counts, |mending, key, _| {
+            mending.batch.remove(Space::Counts, key.clone());
             Ok(())
         })?;
-        self.each_row(Space::Meta, |mending, key, _| {
+        self.for_each_row(Space::Meta, |mending, key, _| {
             if key.starts_with(key::EXPIRY) {
-                mending.draft.remove(Space::Meta, key.clone());
+                mending.batch.remove(Space::Meta, key.clone());
             }
             Ok(())
         })?;
-        let mut counted = Counted::default();
-        self.each_row(Space::Names, |mending, key, value| {
+        let mut counted = RouteTotals::default();
+        self.for_each_row(Space::Names, |mending, key, value| {
             let Some((route, id)) = key::name_of(key) else {
                 let error = StoreError::damage("read a name", "the key is malformed");
                 return mending.drop_malformed(Space::Names, key, error);
             };
             match record::decode(value) {
                 Ok(name) => {
-                    if mending.complete(key, (route, id), &name)? {
+                    if mending.restore_entry(key, (route, id), &name)? {
                         mending.count(&mut counted, route, &name);
                     }
                     Ok(())
@@ -46,31 +46,31 @@ impl<S: Store> Mending<'_, S> {
         let total = counted.total;
         self.put_counts(&counted.route, counted.counts);
         self.put_counts("", total);
-        self.draft.commit(Durability::Written)?;
+        self.batch.commit(Durability::Written)?;
         Ok(total.waiting + total.parked + total.dead)
     }
 
     /// Gives a task an entry if it has none. Returns false if the task is removed.
-    fn complete(
+    fn restore_entry(
         &mut self,
         key: &Bytes,
         (route, id): (&str, &str),
         name: &Name,
     ) -> Result<bool, StoreError> {
-        self.see(name.seq);
+        self.note_number(name.seq);
         let (space, place) = entry_key(route, name);
         let owner = self.owner(space, &place)?;
         let is_own = owner.as_deref() == Some(key);
-        if let Some(reason) = self.flaw(name)? {
+        if let Some(reason) = self.unrecoverable_reason(name)? {
             self.report.removed(route, id, name.seq, reason);
-            self.draft.remove(Space::Names, key.clone());
+            self.batch.remove(Space::Names, key.clone());
             if is_own {
-                self.draft.remove(space, place);
+                self.batch.remove(space, place);
             }
             return Ok(false);
         }
         self.put_expiry(route, id, name);
-        if !is_own && !self.is_shared(name, owner)? {
+        if !is_own && !self.shares_number(name, owner)? {
             self.report.entries += 1;
             self.put_entry(route, id, name);
         }
@@ -79,16 +79,16 @@ impl<S: Store> Mending<'_, S> {
 
     /// Returns the key of the name that an entry refers to. `None` if there is no entry.
     pub(super) fn owner(&self, space: Space, place: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        let Some(value) = self.draft.get(space, place)? else {
+        let Some(value) = self.batch.get(space, place)? else {
             return Ok(None);
         };
-        let placed = super::unless_damaged(Placed::read(space, place, &value))?;
+        let placed = super::unless_damaged(EntryRow::read(space, place, &value))?;
         Ok(placed.map(|placed| key::name(placed.entry.route, placed.entry.id)))
     }
 
     /// Returns whether the owner of an entry has the sequence number and the place of `name`. These
     /// tasks are separated later.
-    fn is_shared(&self, name: &Name, owner: Option<Bytes>) -> Result<bool, StoreError> {
+    fn shares_number(&self, name: &Name, owner: Option<Bytes>) -> Result<bool, StoreError> {
         let Some(owner) = owner else {
             return Ok(false);
         };
@@ -98,34 +98,34 @@ impl<S: Store> Mending<'_, S> {
 
     pub(super) fn put_entry(&mut self, route: &str, id: &str, name: &Name) {
         let (space, place) = entry_key(route, name);
-        let entry = Entry::of(route, id, name);
-        self.draft.put(space, place, record::encode(&entry));
+        let entry = TaskEntry::of(route, id, name);
+        self.batch.put(space, place, record::encode(&entry));
     }
 
     /// Gives a task its row in the index of expiry.
     pub(super) fn put_expiry(&mut self, route: &str, id: &str, name: &Name) {
         if let Some(key) = name.expiry_key() {
-            let value = record::encode(&Expiring { route, id });
-            self.draft.put(Space::Meta, key, value);
+            let value = record::encode(&ExpiryEntry { route, id });
+            self.batch.put(Space::Meta, key, value);
         }
     }
 
     /// Counts a task. Names are sorted by route.
-    fn count(&mut self, counted: &mut Counted, route: &str, name: &Name) {
+    fn count(&mut self, counted: &mut RouteTotals, route: &str, name: &Name) {
         if *counted.route != *route {
             self.put_counts(&counted.route, counted.counts);
             counted.route = route.into();
-            counted.counts = Counts::default();
+            counted.counts = StoredCounts::default();
         }
         for counts in [&mut counted.counts, &mut counted.total] {
             counts.add(name);
         }
     }
 
-    fn put_counts(&mut self, route: &str, counts: Counts) {
+    fn put_counts(&mut self, route: &str, counts: StoredCounts) {
         if !counts.is_empty() {
             let counts = record::encode(&counts);
-            self.draft.put(Space::Counts, key::route(route), counts);
+            self.batch.put(Space::Counts, key::route(route), counts);
         }
     }
 }

@@ -1,11 +1,11 @@
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::ledger::mend::report";
-/// How many removed tasks are logged with their names.
+/// The number of removed tasks that are logged with their names.
 const NAMED: u64 = 10;
 
 /// The changes of a mending.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct MendReport {
     /// Number of tasks that were removed, because their content is missing.
     removed: u64,
     /// Number of names that were made from an entry.
@@ -20,7 +20,7 @@ pub(super) struct Report {
     pub(super) malformed: u64,
 }
 
-impl Report {
+impl MendReport {
     /// Counts a task that is removed, and logs the first few.
     pub(super) fn removed(&mut self, route: &str, id: &str, seq: u64, reason: &str) {
         self.removed += 1;

@@ -14,7 +14,7 @@ fn names_that_were_finished_before_the_clock_was_set_back_are_kept() {
     for id in ["before", "after"] {
         world.apply(&schedule("r", id, 20_000, b"content", false));
         world.commit(Durability::Synced);
-        world.apply(&Op::Finish(world.subject("r", id)));
+        world.apply(&Op::Finish(world.revision("r", id)));
         world.commit(Durability::Synced);
         // The generation of the first name becomes the previous one.
         world.now += KEEP - 1;
@@ -37,7 +37,7 @@ fn expired_names_stay_on_disk_for_one_more_window_at_most() {
     // Begins a generation.
     world.commit(Durability::Synced);
     world.apply(&schedule("r", "a", 20_000, b"content", false));
-    world.apply(&Op::Finish(world.subject("r", "a")));
+    world.apply(&Op::Finish(world.revision("r", "a")));
     for is_kept in [true, true, false] {
         world.commit(Durability::Synced);
         let names = [Space::DoneEven, Space::DoneOdd].map(|space| world.store.all(space).len());
@@ -52,7 +52,7 @@ fn names_leave_the_disk_after_the_clock_was_set_back() {
     world.now = 50_000;
     world.commit(Durability::Synced);
     world.apply(&schedule("r", "a", 20_000, b"content", false));
-    world.apply(&Op::Finish(world.subject("r", "a")));
+    world.apply(&Op::Finish(world.revision("r", "a")));
     world.now -= 10 * KEEP;
     for _ in 0..3 {
         world.commit(Durability::Synced);
@@ -71,7 +71,7 @@ fn name_of_the_previous_generation_is_free_after_it_was_replaced_and_cancelled()
     world.commit(Durability::Synced);
     world.now += KEEP / 2;
     world.apply(&schedule("r", "a", 20_000, b"content", false));
-    world.apply(&Op::Finish(world.subject("r", "a")));
+    world.apply(&Op::Finish(world.revision("r", "a")));
     world.commit(Durability::Synced);
     // Begins the next one, in which the name is still kept.
     world.now += KEEP / 2;

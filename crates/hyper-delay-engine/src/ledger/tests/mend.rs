@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    audit::audit,
+    invariants::check_invariants,
     model::{KEEP, Task},
     world::{World, schedule},
 };
 use crate::{
-    ledger::{Ledger, Op, Outcome, numbers::Numbers},
+    ledger::{Ledger, Op, Outcome, sequence_numbers::SequenceNumbers},
     sizes::Sizes,
 };
 use hyper_delay_store::{
@@ -46,16 +46,20 @@ pub(super) fn damaged(rows: &Rows) -> Fake {
 /// interrupted after each batch, and that mending again changes nothing.
 pub(super) fn mended(rows_before: &Rows) -> (Arc<Fake>, Tasks) {
     let store = open(damaged(rows_before));
-    let tasks = audit(&store);
+    let tasks = check_invariants(&store);
     let after = rows(&store);
     assert_eq!(rows(&open(damaged(&after))), after, "mended twice");
 
     let interrupted = damaged(rows_before);
-    interrupted.syncs(Syncs::Lie);
+    interrupted.set_syncs(Syncs::Lie);
     let interrupted = open(interrupted);
     for batches in 0..=interrupted.unsynced() {
         let store = interrupted.power_loss(batches);
-        assert_eq!(audit(&open(store)), tasks, "after {batches} batches");
+        assert_eq!(
+            check_invariants(&open(store)),
+            tasks,
+            "after {batches} batches"
+        );
     }
     (store, tasks)
 }
@@ -109,7 +113,7 @@ fn second_a(_: &World) -> Op {
 
 fn retry_a(world: &World) -> Op {
     Op::Retry {
-        subject: world.subject("r", "a"),
+        revision: world.revision("r", "a"),
         at: 30_000,
         attempt: 1,
         failures: 1,
@@ -117,7 +121,7 @@ fn retry_a(world: &World) -> Op {
 }
 
 fn finish_a(world: &World) -> Op {
-    Op::Finish(world.subject("r", "a"))
+    Op::Finish(world.revision("r", "a"))
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn new_tasks_get_numbers_above_all_that_exist() {
         Outcome::Scheduled { seq: 3.., .. }
     ));
     ledger.commit(Durability::Synced, 10_000).unwrap();
-    let after = audit(&store);
+    let after = check_invariants(&store);
     assert_eq!(task(&after, "a").payload, b"of a");
     assert_eq!(task(&after, "b").payload, b"of b");
     assert_eq!(task(&after, "c").payload, b"of c");
@@ -215,7 +219,7 @@ fn older_revision_is_kept_if_the_newer_one_has_no_content() {
     let (store, tasks) = mended(&rows);
     assert_eq!(task(&tasks, "a").payload, b"of a");
     // The number of the lost revision, 2, is not issued again.
-    assert_eq!(Numbers::open(&*store, 1).unwrap().next(), 3);
+    assert_eq!(SequenceNumbers::open(&*store, 1).unwrap().next(), 3);
 }
 
 #[test]
@@ -252,7 +256,7 @@ fn task_whose_number_was_issued_again_does_not_get_the_other_content() {
 #[test]
 fn tasks_with_the_same_number_and_content_are_separated() {
     let same: fn(&World) -> Op = |_| schedule("r", "b", 20_000, b"of a", false);
-    let moved: fn(&World) -> Op = |world| Op::Park(world.subject("r", "b"));
+    let moved: fn(&World) -> Op = |world| Op::Park(world.revision("r", "b"));
     for ops in [&[same][..], &[same, moved]] {
         let mut rows = rows_after(&[a], |_| false);
         rows.extend(rows_after(ops, |space| space == Space::Counts));

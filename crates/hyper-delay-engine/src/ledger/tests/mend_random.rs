@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::{collection::vec, prelude::*};
 
 use super::{
-    audit::audit,
+    invariants::check_invariants,
     mend::{Rows, mended, rows},
     random::{Step, op, step},
     world::World,
@@ -13,7 +13,7 @@ use super::{
 use crate::sizes::{Size, counts};
 use hyper_delay_store::{
     Bytes, Durability, Space,
-    record::{self, Name, Placed, Task, key},
+    record::{self, EntryRow, Name, Task, key},
 };
 
 /// Plays a history and returns the rows after each step.
@@ -49,7 +49,7 @@ fn claims(rows: &Rows) -> Vec<Claim> {
                 Some((named(route, id), name.seq, true))
             }
             Space::Waiting | Space::Parked | Space::Dead => {
-                let placed = Placed::read(*space, key, value).unwrap();
+                let placed = EntryRow::read(*space, key, value).unwrap();
                 let name = named(placed.entry.route, placed.entry.id);
                 Some((name, placed.seq, false))
             }
@@ -82,7 +82,7 @@ fn exactly_the_tasks_with_content_and_name_or_entry_are_saved() {
         config,
         |(steps in vec(step(), 1..40), seed in any::<u64>(), lost_of_ten in 1_u32..9)| {
             let before = play(&steps).pop().unwrap();
-            let tasks = audit(&super::mend::damaged(&before));
+            let tasks = check_invariants(&super::mend::damaged(&before));
             let mut random = fastrand::Rng::with_seed(seed);
             let mut left = before;
             left.retain(|_| random.u32(0..10) >= lost_of_ten);
@@ -128,7 +128,7 @@ proptest! {
                 prop_assert!(saved >= Some(*seq), "{name:?} {seq}: {saved:?}");
             }
         }
-        let next = crate::ledger::numbers::Numbers::open(&*store, 1).unwrap().next();
+        let next = crate::ledger::sequence_numbers::SequenceNumbers::open(&*store, 1).unwrap().next();
         let highest = claims.iter().map(|claim| claim.1).chain(contents.into_keys()).max();
         prop_assert!(Some(next) > highest);
     }

@@ -1,17 +1,17 @@
 //! Stores with tasks that have terms and headers, which lost rows and are mended.
 
 use super::{
-    audit::audit,
+    invariants::check_invariants,
     mend::{ENTRIES, Rows, mended, rows_after, rows_with_old, task},
     world::{World, expiring, schedule},
 };
 use crate::{
-    ledger::{Ledger, Op, Outcome, Subject},
+    ledger::{Ledger, Op, Outcome, TaskRevision},
     sizes::Sizes,
 };
 use hyper_delay_store::{
     Batch, Durability, Space, Store as _,
-    record::{self, Expiring, Place, key},
+    record::{self, ExpiryEntry, Place, key},
 };
 
 fn a(_: &World) -> Op {
@@ -31,12 +31,12 @@ fn b(_: &World) -> Op {
 }
 
 fn park_b(world: &World) -> Op {
-    Op::Park(world.subject("r", "b"))
+    Op::Park(world.revision("r", "b"))
 }
 
 fn bury_b(world: &World) -> Op {
     Op::Bury {
-        subject: world.subject("r", "b"),
+        revision: world.revision("r", "b"),
         at: 30_000,
         attempt: 1,
         failures: 1,
@@ -105,7 +105,7 @@ fn index_has_the_expiry_of_the_revision_that_is_kept() {
 fn rows_of_the_index_that_belong_to_no_task_are_removed() {
     let mut rows = rows_after(&[a, endless_a], |_| false);
     let (route, id) = ("r", "a");
-    let stray = record::encode(&Expiring { route, id });
+    let stray = record::encode(&ExpiryEntry { route, id });
     for (at, seq) in [(40_000, 1), (40_000, 2), (7, 9)] {
         rows.push((Space::Meta, key::expiry(at, seq), stray.clone()));
     }
@@ -118,7 +118,7 @@ fn rows_of_the_index_that_belong_to_no_task_are_removed() {
 fn row_of_the_index_with_another_name_is_corrected() {
     let mut rows = rows_after(&[a, b], |_| false);
     let (route, id) = ("r", "a");
-    let wrong = record::encode(&Expiring { route, id });
+    let wrong = record::encode(&ExpiryEntry { route, id });
     for row in rows.iter_mut().filter(|row| is_index(row)) {
         row.2 = wrong.clone();
     }
@@ -146,19 +146,19 @@ fn stray_row_of_the_index_is_removed_when_its_time_comes() {
     let world = World::new();
     let (route, id) = ("r", "a");
     let mut batch = Batch::new();
-    let row = record::encode(&Expiring { route, id });
+    let row = record::encode(&ExpiryEntry { route, id });
     batch.put(Space::Meta, key::expiry(40_000, 9), row);
     world.store.commit(batch, Durability::Synced).unwrap();
     let mut ledger = Ledger::open(world.store.clone(), 0, Sizes::SMALL).unwrap();
-    let subject = Subject {
+    let revision = TaskRevision {
         route: route.into(),
         id: id.into(),
         seq: 9,
         attempt: 0,
     };
     let at = 40_000;
-    let outcome = ledger.apply(&Op::Expire { subject, at }, at).unwrap();
-    assert_eq!(outcome, Outcome::Moved(false));
+    let outcome = ledger.apply(&Op::Expire { revision, at }, at).unwrap();
+    assert_eq!(outcome, Outcome::Applied(false));
     ledger.commit(Durability::Synced, at).unwrap();
-    assert!(audit(&world.store).is_empty());
+    assert!(check_invariants(&world.store).is_empty());
 }

@@ -1,14 +1,14 @@
 //! The ledger on a disk that can lose its power.
 
-mod audit;
 mod dedupe;
+mod invariants;
 mod mend;
 mod mend_random;
 mod mend_terms;
 mod model;
-mod newer;
-mod operating;
+mod newer_version;
+mod operator_changes;
+mod pending_quota;
 mod power_loss;
 mod random;
-mod refusing;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ledger::{Kicked, Op, Order, Outcome, Subject, Sweep, SweepAct};
+use crate::ledger::{KickedTask, Op, Outcome, ScheduleOrder, Sweep, SweepAct, TaskRevision};
 use hyper_delay_protocol::Terms;
 use hyper_delay_store::record::Place;
 
@@ -45,14 +45,14 @@ impl Model {
     pub(super) fn apply(&mut self, op: &Op, now: u64, outcome: Outcome) {
         match op {
             Op::Schedule(order) => self.schedule(order, now, outcome),
-            Op::Finish(subject) => {
-                let task = self.current(subject).map(|task| task.clone());
-                assert_eq!(outcome, Outcome::Moved(task.is_some()));
+            Op::Finish(revision) => {
+                let task = self.current(revision).map(|task| task.clone());
+                assert_eq!(outcome, Outcome::Applied(task.is_some()));
                 if let Some(task) = task {
-                    let name = named(&subject.route, &subject.id);
+                    let name = named(&revision.route, &revision.id);
                     let done = Done {
                         until: now + KEEP,
-                        attempt: task.attempt.max(subject.attempt),
+                        attempt: task.attempt.max(revision.attempt),
                         fire_at: task.fire_at,
                         payload: task.payload,
                         terms: task.terms,
@@ -62,37 +62,37 @@ impl Model {
                 }
             }
             Op::Retry {
-                subject,
+                revision,
                 at,
                 attempt,
                 failures,
-            } => self.update(subject, outcome, |task| {
+            } => self.update(revision, outcome, |task| {
                 task.place = Place::Waiting(*at);
                 (task.attempt, task.failures) = (*attempt, *failures);
             }),
-            Op::Park(subject) => self.update(subject, outcome, |task| {
+            Op::Park(revision) => self.update(revision, outcome, |task| {
                 if let Place::Waiting(at) = task.place {
                     task.place = Place::Parked(at);
                 }
             }),
             Op::Bury {
-                subject,
+                revision,
                 at,
                 attempt,
                 failures,
                 ..
-            } => self.update(subject, outcome, |task| {
+            } => self.update(revision, outcome, |task| {
                 task.place = Place::Dead(*at);
                 (task.attempt, task.failures) = (*attempt, *failures);
             }),
-            Op::Count { subject, attempt } => self.update(subject, outcome, |task| {
+            Op::Count { revision, attempt } => self.update(revision, outcome, |task| {
                 task.attempt = task.attempt.max(*attempt);
             }),
-            Op::Expire { subject, .. } => {
-                let found = self.current(subject).is_some();
-                assert_eq!(outcome, Outcome::Moved(found));
+            Op::Expire { revision, .. } => {
+                let found = self.current(revision).is_some();
+                assert_eq!(outcome, Outcome::Applied(found));
                 if found {
-                    self.tasks.remove(&named(&subject.route, &subject.id));
+                    self.tasks.remove(&named(&revision.route, &revision.id));
                 }
             }
             Op::Cancel { route, id } => {
@@ -105,7 +105,7 @@ impl Model {
                 let kicked = dead.map(|task| {
                     task.place = Place::Waiting(*at);
                     task.failures = 0;
-                    Kicked {
+                    KickedTask {
                         seq: task.seq,
                         attempt: task.attempt,
                         terms: task.terms.clone(),
@@ -122,14 +122,14 @@ impl Model {
             }
             Op::Sweep(sweep) => self.sweep(sweep, outcome),
             Op::Audited(audited) => self.apply(&audited.op, now, outcome),
-            Op::Begin(_) => {
-                let Outcome::Began(number) = outcome else {
+            Op::BeginBulk(_) => {
+                let Outcome::BulkBegun(number) = outcome else {
                     panic!("{outcome:?}");
                 };
                 assert!(self.numbers.insert(number), "{number} was issued before");
             }
-            Op::Pause(_) | Op::Resume(_) | Op::Advance(_) => {}
-            Op::AdvanceLowWater(_) => assert_eq!(outcome, Outcome::Moved(true)),
+            Op::Pause(_) | Op::Resume(_) | Op::AdvanceBulk(_) => {}
+            Op::AdvanceLowWater(_) => assert_eq!(outcome, Outcome::Applied(true)),
         }
     }
 
@@ -142,7 +142,7 @@ impl Model {
         waiting.min()
     }
 
-    fn schedule(&mut self, order: &Order, now: u64, outcome: Outcome) {
+    fn schedule(&mut self, order: &ScheduleOrder, now: u64, outcome: Outcome) {
         let name = named(&order.route, &order.id);
         let mut before = 0;
         let mut old = None;
@@ -159,7 +159,7 @@ impl Model {
         };
         match (taken, order.replace) {
             (Some(true), _) => return assert_eq!(outcome, Outcome::Same),
-            (Some(false), false) => return assert_eq!(outcome, Outcome::Taken),
+            (Some(false), false) => return assert_eq!(outcome, Outcome::NameTaken),
             (Some(false), true) | (None, _) => {}
         }
         let Outcome::Scheduled {
@@ -195,7 +195,7 @@ impl Model {
                 let kicked = task.filter(|task| task.place == place).map(|task| {
                     task.place = Place::Waiting(at);
                     task.failures = 0;
-                    Kicked {
+                    KickedTask {
                         seq: task.seq,
                         attempt: task.attempt,
                         terms: task.terms.clone(),
@@ -220,22 +220,30 @@ impl Model {
         }
     }
 
-    fn update(&mut self, subject: &Subject, outcome: Outcome, change: impl FnOnce(&mut Task)) {
-        let task = self.current(subject);
-        assert_eq!(outcome, Outcome::Moved(task.is_some()));
+    fn update(
+        &mut self,
+        revision: &TaskRevision,
+        outcome: Outcome,
+        change: impl FnOnce(&mut Task),
+    ) {
+        let task = self.current(revision);
+        assert_eq!(outcome, Outcome::Applied(task.is_some()));
         if let Some(task) = task {
             change(task);
         }
     }
 
-    fn current(&mut self, subject: &Subject) -> Option<&mut Task> {
-        let task = self.tasks.get_mut(&named(&subject.route, &subject.id));
-        task.filter(|task| task.seq == subject.seq)
+    fn current(&mut self, revision: &TaskRevision) -> Option<&mut Task> {
+        let task = self.tasks.get_mut(&named(&revision.route, &revision.id));
+        task.filter(|task| task.seq == revision.seq)
     }
 }
 
 /// Whether a content is that of an order.
-fn is_same((fire_at, payload, terms): (u64, &[u8], &Option<Box<Terms>>), order: &Order) -> bool {
+fn is_same(
+    (fire_at, payload, terms): (u64, &[u8], &Option<Box<Terms>>),
+    order: &ScheduleOrder,
+) -> bool {
     (fire_at, payload, terms) == (order.fire_at, &*order.payload, &order.terms)
 }
 

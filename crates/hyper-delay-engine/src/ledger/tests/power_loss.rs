@@ -14,20 +14,20 @@ fn history() -> Vec<fn(&World) -> Op> {
         |_| schedule("r", "a", 21_000, b"taken", false),
         |_| Op::AdvanceLowWater(19_000),
         |_| schedule("r", "a", 15_000, b"second", true),
-        |world| Op::Park(world.subject("r", "a")),
+        |world| Op::Park(world.revision("r", "a")),
         |world| Op::Count {
-            subject: world.subject("r", "a"),
+            revision: world.revision("r", "a"),
             attempt: 3,
         },
         |world| Op::Retry {
-            subject: world.subject("r", "a"),
+            revision: world.revision("r", "a"),
             at: 30_000,
             attempt: 4,
             failures: 1,
         },
         |_| Op::AdvanceLowWater(20_000),
         |world| Op::Bury {
-            subject: world.subject("r", "a"),
+            revision: world.revision("r", "a"),
             at: 31_000,
             attempt: 5,
             failures: 2,
@@ -43,7 +43,7 @@ fn history() -> Vec<fn(&World) -> Op> {
             id: "a".into(),
             at: 12_000,
         },
-        |world| Op::Finish(world.subject("r", "b")),
+        |world| Op::Finish(world.revision("r", "b")),
         |_| schedule("r", "b", 20_000, b"same millisecond", false),
         |_| schedule("r", "b", 20_000, b"done, and taken", false),
         |_| schedule("r", "b", 20_000, b"done, and replaced", true),
@@ -56,21 +56,21 @@ fn history() -> Vec<fn(&World) -> Op> {
             id: "a".into(),
         },
         |_| schedule("other", "a", 50_000, b"free again", false),
-        |world| Op::Finish(world.subject("r", "unknown")),
+        |world| Op::Finish(world.revision("r", "unknown")),
         |_| expiring("e", 20_000, 40_000, false),
         |_| expiring("f", 20_000, 40_000, false),
         |_| expiring("g", 20_000, 40_000, false),
         |_| expiring("e", 21_000, 41_000, true),
-        |world| Op::Park(world.subject("r", "f")),
+        |world| Op::Park(world.revision("r", "f")),
         |world| Op::Bury {
-            subject: world.subject("r", "g"),
+            revision: world.revision("r", "g"),
             at: 31_000,
             attempt: 1,
             failures: 1,
             reason: Some("no disk".into()),
         },
         |world| Op::Expire {
-            subject: world.subject("r", "g"),
+            revision: world.revision("r", "g"),
             at: 40_000,
         },
         |_| schedule("r", "e", 22_000, b"without an end", true),
@@ -80,18 +80,18 @@ fn history() -> Vec<fn(&World) -> Op> {
             id: "f".into(),
         },
         |world| Op::Expire {
-            subject: world.subject("r", "e"),
+            revision: world.revision("r", "e"),
             at: 41_000,
         },
         |world| Op::Expire {
-            subject: world.subject("r", "e"),
+            revision: world.revision("r", "e"),
             at: 41_000,
         },
-        |world| Op::Park(world.subject("other", "a")),
+        |world| Op::Park(world.revision("other", "a")),
         |_| schedule("other", "a", 60_000, b"from parked", true),
-        |world| Op::Finish(world.subject("r", "a")),
-        |world| Op::Finish(world.subject("r", "b")),
-        |world| Op::Finish(world.subject("other", "a")),
+        |world| Op::Finish(world.revision("r", "a")),
+        |world| Op::Finish(world.revision("r", "b")),
+        |world| Op::Finish(world.revision("other", "a")),
     ]
 }
 
@@ -141,7 +141,7 @@ fn an_uncommitted_batch_has_no_effect() {
         let op = op(&world);
         world.apply(&op);
     }
-    let after = super::audit::audit(&world.store.power_loss(0));
+    let after = super::invariants::check_invariants(&world.store.power_loss(0));
     assert_eq!(after, before);
 }
 
@@ -179,7 +179,7 @@ fn a_sync_without_effect_loses_whole_batches_and_leaves_the_store_consistent() {
     let mut world = World::new();
     world.apply(&schedule("r", "a", 20_000, b"", false));
     world.commit(Durability::Synced);
-    world.store.syncs(Syncs::Lie);
+    world.store.set_syncs(Syncs::Lie);
     world.apply(&schedule("r", "b", 20_000, b"", false));
     world.commit(Durability::Synced);
     assert_eq!(world.model.tasks.len(), 2);

@@ -6,11 +6,11 @@ use super::{
     model::named,
     world::{World, schedule},
 };
-use crate::ledger::{Actor, Audited, Bulk, Op, Subject, Sweep, SweepAct};
+use crate::ledger::{Actor, AuditedOp, NewBulkJob, Op, Sweep, SweepAct, TaskRevision};
 use hyper_delay_protocol::{Filter, Headers, Terms};
 use hyper_delay_store::{
     Durability,
-    record::{Act, Place},
+    record::{JobAction, Place},
 };
 
 /// A step of a history.
@@ -33,7 +33,7 @@ pub(super) enum Step {
     },
     /// The current batch ends, and waits to be committed.
     Take,
-    /// The batch that ended last goes on.
+    /// The batch that ended last continues.
     Resume,
     CommitOldest {
         synced: bool,
@@ -115,8 +115,8 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
     else {
         return None;
     };
-    let current = world.subject(route, id);
-    let subject = Subject {
+    let current = world.revision(route, id);
+    let revision = TaskRevision {
         seq: current.seq - u64::from(stale && current.seq > 0),
         ..current
     };
@@ -131,29 +131,29 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             op
         }
         // The index names the number and the task together: never the number of another one.
-        16 if has_number_of_another(world, &subject) => return None,
+        16 if has_number_of_another(world, &revision) => return None,
         16 => Op::Expire {
-            at: expiry(world, &subject).unwrap_or(at),
-            subject,
+            at: expiry(world, &revision).unwrap_or(at),
+            revision,
         },
-        5 => Op::Finish(subject),
+        5 => Op::Finish(revision),
         6 => Op::Retry {
-            attempt: subject.attempt,
-            subject,
+            attempt: revision.attempt,
+            revision,
             at,
             failures: small,
         },
-        7 => Op::Park(subject),
+        7 => Op::Park(revision),
         8 => Op::Bury {
-            attempt: subject.attempt,
-            subject,
+            attempt: revision.attempt,
+            revision,
             at,
             failures: small,
             reason: (at % 2 == 0).then(|| "no disk".into()),
         },
         9 => Op::Count {
-            attempt: subject.attempt + small,
-            subject,
+            attempt: revision.attempt + small,
+            revision,
         },
         10 => Op::Cancel {
             route: route.into(),
@@ -180,9 +180,9 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             let place = dead.filter(|_| at % 2 == 0).unwrap_or(Place::Dead(at));
             Op::Sweep(Sweep {
                 job: (!small.is_multiple_of(3)).then_some(u64::from(small)),
-                route: subject.route,
-                id: subject.id,
-                seq: subject.seq,
+                route: revision.route,
+                id: revision.id,
+                seq: revision.seq,
                 act: match small {
                     0 => SweepAct::Kick { place, at },
                     1 => SweepAct::Delete { place },
@@ -190,8 +190,8 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
                 },
             })
         }
-        13 if stale => audited(Op::Begin(Box::new(Bulk {
-            act: Act::Purge,
+        13 if stale => audited(Op::BeginBulk(Box::new(NewBulkJob {
+            act: JobAction::Purge,
             route: route.into(),
             filter: Filter::default(),
             in_flight: false,
@@ -210,20 +210,23 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
 }
 
 /// When a task expires.
-fn expiry(world: &World, subject: &Subject) -> Option<u64> {
-    let task = world.model.tasks.get(&named(&subject.route, &subject.id))?;
+fn expiry(world: &World, revision: &TaskRevision) -> Option<u64> {
+    let task = world
+        .model
+        .tasks
+        .get(&named(&revision.route, &revision.id))?;
     task.terms.as_ref()?.expires_at
 }
 
-fn has_number_of_another(world: &World, subject: &Subject) -> bool {
-    let name = named(&subject.route, &subject.id);
+fn has_number_of_another(world: &World, revision: &TaskRevision) -> bool {
+    let name = named(&revision.route, &revision.id);
     let mut tasks = world.model.tasks.iter();
-    tasks.any(|(other, task)| task.seq == subject.seq && *other != name)
+    tasks.any(|(other, task)| task.seq == revision.seq && *other != name)
 }
 
 fn audited(op: Op) -> Op {
     let actor = Actor::default();
-    Op::Audited(Box::new(Audited { op, actor }))
+    Op::Audited(Box::new(AuditedOp { op, actor }))
 }
 
 const fn durability(synced: bool) -> Durability {

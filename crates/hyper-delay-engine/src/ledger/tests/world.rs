@@ -3,11 +3,11 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    audit::audit,
+    invariants::check_invariants,
     model::{KEEP, Model, named},
 };
 use crate::{
-    ledger::{Ledger, Op, Order, Outcome, PendingLimits, Subject},
+    ledger::{Ledger, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision},
     sizes::Sizes,
 };
 use hyper_delay_protocol::{Compression, Headers, Terms};
@@ -53,8 +53,12 @@ impl World {
         outcome
     }
 
-    pub(super) fn over_quota(&mut self, order: &Order, most: &PendingLimits) -> Option<Outcome> {
-        self.ledger.over_quota(order, most, self.now).unwrap()
+    pub(super) fn over_quota(
+        &mut self,
+        order: &ScheduleOrder,
+        most: &PendingLimits,
+    ) -> Option<Outcome> {
+        self.ledger.quota_refusal(order, most, self.now).unwrap()
     }
 
     pub(super) fn commit(&mut self, durability: Durability) {
@@ -77,7 +81,7 @@ impl World {
         if self.is_batch_empty
             && let Some((batch, _)) = self.taken.pop_back()
         {
-            self.ledger.resume(batch);
+            self.ledger.reopen_batch(batch);
             self.is_batch_empty = false;
         }
     }
@@ -92,7 +96,7 @@ impl World {
         }
         self.committed += 1;
         self.ledger.committed(self.committed);
-        assert_eq!(audit(&self.store), model.tasks);
+        assert_eq!(check_invariants(&self.store), model.tasks);
         match durability {
             Durability::Synced if self.store.unsynced() == 0 => self.since_sync = vec![model],
             _ => {
@@ -113,7 +117,11 @@ impl World {
         let store = self.store.power_loss(more);
         // A generation may have been cleared for a batch that is not committed.
         let model = self.since_sync[more.min(self.since_sync.len() - 1)].clone();
-        assert_eq!(audit(&store), model.tasks, "with {more} unsynced writes");
+        assert_eq!(
+            check_invariants(&store),
+            model.tasks,
+            "with {more} unsynced writes"
+        );
         Self::over(store, model, self.now)
     }
 
@@ -130,9 +138,9 @@ impl World {
     }
 
     /// Returns the current revision of a task, or one that does not exist.
-    pub(super) fn subject(&self, route: &str, id: &str) -> Subject {
+    pub(super) fn revision(&self, route: &str, id: &str) -> TaskRevision {
         let task = self.model.tasks.get(&named(route, id));
-        Subject {
+        TaskRevision {
             route: route.into(),
             id: id.into(),
             seq: task.map_or(0, |task| task.seq),
@@ -142,7 +150,7 @@ impl World {
 }
 
 pub(super) fn schedule(route: &str, id: &str, at: u64, payload: &[u8], replace: bool) -> Op {
-    Op::Schedule(Order {
+    Op::Schedule(ScheduleOrder {
         route: route.into(),
         id: id.into(),
         named: true,

@@ -1,7 +1,7 @@
 use super::*;
 
-fn named(id: &str, attempt: Option<u32>) -> Named {
-    Named {
+fn named(id: &str, attempt: Option<u32>) -> DeliverySelector {
+    DeliverySelector {
         id: id.into(),
         route: None,
         attempt,
@@ -15,22 +15,25 @@ fn with_copy(seq: u64) -> Consumer {
 }
 
 fn give(consumer: &mut Consumer, seq: u64) {
-    let copy = Copy {
+    let copy = DeliveryCopy {
         route: "route".into(),
         seq,
         attempt: 1,
         end: None,
     };
-    consumer.give("id".into(), copy);
+    consumer.add_copy("id".into(), copy);
 }
 
 #[test]
 fn an_answer_takes_the_copy_once() {
     let mut consumer = with_copy(7);
     assert!(!consumer.has_room());
-    assert!(consumer.answered(&named("id", Some(2))).is_none());
-    assert_eq!(consumer.answered(&named("id", Some(1))).unwrap().seq, 7);
-    assert!(consumer.answered(&named("id", None)).is_none());
+    assert!(consumer.take_answered(&named("id", Some(2))).is_none());
+    assert_eq!(
+        consumer.take_answered(&named("id", Some(1))).unwrap().seq,
+        7
+    );
+    assert!(consumer.take_answered(&named("id", None)).is_none());
     assert!(consumer.has_room());
 }
 
@@ -38,30 +41,33 @@ fn an_answer_takes_the_copy_once() {
 fn an_overdue_copy_is_late_and_returns_its_credit() {
     let mut consumer = with_copy(7);
     let until = Tick::new(100);
-    assert_eq!(consumer.overdue("id", 8, until), Overdue::Nothing);
+    assert_eq!(consumer.time_out("id", 8, until), TimeoutEffect::Nothing);
     assert!(!consumer.is_suspect(Tick::ZERO));
-    let late = Overdue::Late { forgotten: None };
-    assert_eq!(consumer.overdue("id", 7, until), late);
-    assert!(consumer.has_room() && !consumer.holds("id"));
+    let late = TimeoutEffect::Late { forgotten: None };
+    assert_eq!(consumer.time_out("id", 7, until), late);
+    assert!(consumer.has_room() && !consumer.holds_id("id"));
     assert!(consumer.is_suspect(Tick::new(99)) && !consumer.is_suspect(until));
     assert_eq!(consumer.late_attempt("route", "id"), Some(1));
-    assert_eq!(consumer.answered_late(&named("id", None)).unwrap().seq, 7);
+    assert_eq!(
+        consumer.take_late_answered(&named("id", None)).unwrap().seq,
+        7
+    );
 }
 
 #[test]
 fn any_answer_ends_the_suspicion() {
     let mut consumer = with_copy(7);
-    consumer.overdue("id", 7, Tick::new(100));
-    assert!(consumer.answered(&named("other", None)).is_none());
+    consumer.time_out("id", 7, Tick::new(100));
+    assert!(consumer.take_answered(&named("other", None)).is_none());
     assert!(!consumer.is_suspect(Tick::ZERO));
 }
 
 #[test]
 fn a_lost_copy_takes_no_credit_but_its_id() {
     let mut consumer = with_copy(7);
-    assert!(consumer.lose("id", 7) && !consumer.lose("id", 7));
-    assert!(consumer.has_room() && consumer.holds("id"));
-    assert!(consumer.answered(&named("id", None)).is_none());
-    assert_eq!(consumer.overdue("id", 7, Tick::ZERO), Overdue::Freed);
-    assert!(!consumer.holds("id"));
+    assert!(consumer.mark_lost("id", 7) && !consumer.mark_lost("id", 7));
+    assert!(consumer.has_room() && consumer.holds_id("id"));
+    assert!(consumer.take_answered(&named("id", None)).is_none());
+    assert_eq!(consumer.time_out("id", 7, Tick::ZERO), TimeoutEffect::Freed);
+    assert!(!consumer.holds_id("id"));
 }

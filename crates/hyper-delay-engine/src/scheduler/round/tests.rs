@@ -16,11 +16,11 @@ fn timers() -> Timers {
     Timers::new(1_000_000)
 }
 
-fn after(delay_ms: u64) -> GivenBack {
-    GivenBack {
+fn after(delay_ms: u64) -> CopyEnd {
+    CopyEnd {
         delay_ms: Some(delay_ms),
         reason: Some("no disk".into()),
-        harm: Harm::Failed,
+        kind: CopyEndKind::Failed,
     }
 }
 
@@ -53,14 +53,11 @@ fn a_round_without_hedging_fails_with_its_only_copy() {
         None,
         &mut timers,
     );
-    assert_eq!(round.step(SEQ, at(0), &mut timers), Step::Wait);
+    assert_eq!(round.step(SEQ, at(0), &mut timers), RoundStep::Wait);
     assert!(!round.fail(2, after(5), at(10)), "2 has no copy");
     assert!(round.fail(1, after(5), at(10)));
-    assert!(
-        !round.fail(1, GivenBack::default(), at(10)),
-        "it fails once"
-    );
-    let failed = Step::Failed(after(5));
+    assert!(!round.fail(1, CopyEnd::default(), at(10)), "it fails once");
+    let failed = RoundStep::Failed(after(5));
     assert_eq!(round.step(SEQ, at(10), &mut timers), failed);
 }
 
@@ -76,7 +73,7 @@ fn the_timer_at_the_end_stays_until_the_round_ends() {
             &mut timers,
         );
         round.step(SEQ, at(0), &mut timers);
-        round.fail(1, GivenBack::default(), at(1));
+        round.fail(1, CopyEnd::default(), at(1));
         round.step(SEQ, at(1), &mut timers);
         assert!(round.has_timer(&timers));
         round.end(&mut timers);
@@ -171,19 +168,19 @@ fn run(plan: &Plan) -> History {
         let failing = failing.iter().enumerate().filter(|(_, fails)| **fails);
         for copy in failing.map(|(place, _)| Some(place)).chain([None]) {
             if let Some(copy) = copy {
-                assert!(round.fail(copy as ConsumerId, GivenBack::default(), at(now)));
+                assert!(round.fail(copy as ConsumerId, CopyEnd::default(), at(now)));
             }
-            while let Step::Send = round.step(SEQ, at(now), &mut timers) {
+            while let RoundStep::Send = round.step(SEQ, at(now), &mut timers) {
                 let next = history.sent.len();
                 if next < plan.fates.len() {
-                    round.sent(next as ConsumerId);
+                    round.record_sent(next as ConsumerId);
                     history.sent.push(now);
                 } else {
-                    round.send_no_more();
+                    round.stop_sending();
                 }
             }
         }
-        if let Step::Failed(_) = round.step(SEQ, at(now), &mut timers) {
+        if let RoundStep::Failed(_) = round.step(SEQ, at(now), &mut timers) {
             history.failed = Some(now);
             return history;
         }

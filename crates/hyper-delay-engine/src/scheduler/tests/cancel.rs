@@ -1,7 +1,7 @@
 //! What a cancel tells about the consumers of a task.
 
 use super::{Step, World, world::START};
-use crate::scheduler::Input;
+use crate::scheduler::SchedulerInput;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::Reply;
 
@@ -102,7 +102,7 @@ fn after_a_cancel_that_found_no_consumer_no_copy_is_sent() {
     world.settle();
     world.cancel("route", "task");
     world.step(Step::Commit);
-    // It falls due after the cancel is on disk, and before the scheduler is told.
+    // It falls due after the cancel is on disk, and before the scheduler learns it.
     world.step(Step::Pass(10));
     world.step(Step::Tick);
     world.settle();
@@ -117,7 +117,7 @@ fn a_connection_that_is_about_to_close_has_its_copies_and_receives_no_other() {
     let closing = world.connect(&["route"]);
     world.schedule("first", START);
     world.settle();
-    world.input(Input::Closing(closing));
+    world.input(SchedulerInput::Closing(closing));
     world.schedule("second", START);
     world.cancel("route", "first");
     world.settle();

@@ -1,4 +1,4 @@
-//! What a client of a random history knows.
+//! The knowledge of a client of a random history.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -14,7 +14,7 @@ pub(super) type Name = (Arc<str>, Arc<str>);
 
 /// What a client knows of a task. Requests are numbered.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownTask {
     /// Schedules without a reply yet, and whether each one replaces.
     pub(super) pending: VecDeque<(u64, bool)>,
     /// The latest schedule that certainly made a revision.
@@ -27,7 +27,7 @@ pub(super) struct Known {
     pub(super) earliest: Option<u64>,
 }
 
-impl Known {
+impl KnownTask {
     /// Whether the task is to be delivered.
     pub(super) fn is_owed(&self) -> bool {
         self.scheduled > self.removed && !self.may_expire
@@ -47,7 +47,7 @@ pub(super) struct Client {
     /// The number of the latest request.
     pub(super) number: u64,
     pub(super) consumers: Vec<ConsumerId>,
-    pub(super) known: BTreeMap<Name, Known>,
+    pub(super) known: BTreeMap<Name, KnownTask>,
     /// The revisions whose ack was confirmed, or that were cancelled while no consumer had them.
     pub(super) gone: BTreeSet<u64>,
     /// The latest wall time so far, in Unix milliseconds: what has come due stays due if the clock
@@ -56,7 +56,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn known(&mut self, route: &str, id: &str) -> &mut Known {
+    pub(super) fn known(&mut self, route: &str, id: &str) -> &mut KnownTask {
         self.known.entry((route.into(), id.into())).or_default()
     }
 

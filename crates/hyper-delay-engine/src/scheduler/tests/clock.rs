@@ -86,7 +86,7 @@ fn a_backoff_does_not_follow_the_wall_clock() {
     world.settle();
     assert_eq!(world.deliveries.len(), 1);
     world.set_clock(-HOUR.cast_signed());
-    let delivery = hyper_delay_protocol::Named {
+    let delivery = hyper_delay_protocol::DeliverySelector {
         id: "task".into(),
         route: None,
         attempt: None,

@@ -1,6 +1,6 @@
 use std::{collections::VecDeque, mem, sync::Arc};
 
-use crate::scheduler::{Committed, Job, Running, Standing, Token};
+use crate::scheduler::{CommitJob, CommitToken, CommittedJob, OperatorState, RunningBulkJob};
 use crate::{
     ledger::{Ledger, Op, Outcome},
     sizes::Sizes,
@@ -11,9 +11,9 @@ use hyper_delay_store::{Durability, fake::Fake};
 pub(super) struct Committer {
     ledger: Ledger<Fake>,
     /// Submitted, and not written yet.
-    pub(super) jobs: Vec<Job>,
+    pub(super) jobs: Vec<CommitJob>,
     /// On disk, and not reported to the scheduler yet.
-    pub(super) told: Vec<Committed>,
+    pub(super) reported: Vec<CommittedJob>,
     /// The revisions that a cancel or a confirmed ack removed, in the order of the replies to come.
     pub(super) cancelled: VecDeque<u64>,
     pub(super) finished: VecDeque<u64>,
@@ -24,20 +24,20 @@ impl Committer {
         Self {
             ledger: Ledger::open(store, 300_000, Sizes::SMALL).unwrap(),
             jobs: Vec::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             cancelled: VecDeque::new(),
             finished: VecDeque::new(),
         }
     }
 
     /// Returns what the scheduler of an opened store needs to know.
-    pub(super) fn standing(&self) -> Standing {
-        Standing {
+    pub(super) fn standing(&self) -> OperatorState {
+        OperatorState {
             paused: self.ledger.paused().cloned().collect(),
             jobs: self
                 .ledger
                 .running_jobs()
-                .map(|(id, job)| Running::stored(id, job))
+                .map(|(id, job)| RunningBulkJob::from_stored(id, job))
                 .collect(),
         }
     }
@@ -48,23 +48,23 @@ impl Committer {
 
     /// Returns whether everything that was submitted is written and reported.
     pub(super) fn is_idle(&self) -> bool {
-        self.jobs.is_empty() && self.told.is_empty()
+        self.jobs.is_empty() && self.reported.is_empty()
     }
 
     /// Writes what was submitted. `now` is in Unix milliseconds.
     pub(super) fn commit(&mut self, now: u64) {
-        for Job { op, token, .. } in mem::take(&mut self.jobs) {
+        for CommitJob { op, token, .. } in mem::take(&mut self.jobs) {
             let outcome = self.ledger.apply(&op, now).unwrap();
             match (&op, &token, &outcome) {
                 (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
                     self.cancelled.push_back(*seq);
                 }
-                (Op::Finish(subject), Token::Reply(_), Outcome::Moved(true)) => {
-                    self.finished.push_back(subject.seq);
+                (Op::Finish(revision), CommitToken::Reply(_), Outcome::Applied(true)) => {
+                    self.finished.push_back(revision.seq);
                 }
                 _ => {}
             }
-            self.told.push(Committed { op, token, outcome });
+            self.reported.push(CommittedJob { op, token, outcome });
         }
         self.ledger.commit(Durability::Synced, now).unwrap();
     }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::scheduler::ConsumerId;
-use hyper_delay_protocol::{Named, Request};
+use hyper_delay_protocol::{DeliverySelector, Request};
 
 /// A delivery that was sent.
 #[derive(Debug, Clone)]
@@ -40,8 +40,8 @@ impl Delivered {
         }
     }
 
-    pub(super) fn named(&self) -> Named {
-        Named {
+    pub(super) fn named(&self) -> DeliverySelector {
+        DeliverySelector {
             id: self.id.clone(),
             route: Some(self.route.clone()),
             attempt: Some(self.attempt),

@@ -1,8 +1,8 @@
 //! The routes of closed connections.
 
 use super::World;
-use crate::scheduler::{ConsumerId, Input, Next};
-use hyper_delay_protocol::{Mode, Reply, Request};
+use crate::scheduler::{ConsumerId, NextCall, SchedulerInput};
+use hyper_delay_protocol::{RegisterMode, Reply, Request};
 
 /// The routes that a closed connection leaves in one go.
 const CHUNK: usize = 1024;
@@ -11,7 +11,7 @@ fn register(world: &mut World, consumer: ConsumerId, route: usize) {
     let request = Request::Register {
         route: format!("{route:09}").into(),
         credit: None,
-        mode: Mode::Shared,
+        mode: RegisterMode::Shared,
         accept: None,
     };
     world.ask(consumer, request);
@@ -32,13 +32,13 @@ fn a_closed_connection_leaves_a_bounded_number_of_routes_at_a_time() {
     }
     world.settle();
     assert_eq!(registrations(&world), routes);
-    world.input(Input::Closed(consumer));
+    world.input(SchedulerInput::Closed(consumer));
     let mut left = routes.saturating_sub(CHUNK);
     while left > 0 {
         assert_eq!(registrations(&world), left);
         let after = left.saturating_sub(CHUNK);
         // The scheduler asks to be called again at once.
-        assert_eq!(world.tick() == Next::Now, after > 0);
+        assert_eq!(world.tick() == NextCall::Now, after > 0);
         left = after;
     }
     assert_eq!(registrations(&world), 0);
@@ -52,7 +52,7 @@ fn a_route_that_is_registered_again_meanwhile_is_kept_for_its_new_consumer() {
     for route in 0..=CHUNK {
         register(&mut world, first, route);
     }
-    world.input(Input::Closed(first));
+    world.input(SchedulerInput::Closed(first));
     assert_eq!(registrations(&world), 1, "the last route is not left yet");
     register(&mut world, second, CHUNK);
     world.settle();

@@ -1,7 +1,7 @@
 //! Tasks that expire, on the frozen clock.
 
 use super::{Step, World, invariants, world::START};
-use crate::scheduler::{Input, Next};
+use crate::scheduler::{NextCall, SchedulerInput};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Terms};
 use hyper_delay_store::{Space, record::key};
@@ -51,7 +51,7 @@ fn an_idle_scheduler_wakes_for_an_expiry_whatever_was_scheduled_before() {
     let mut later = EXPIRES;
     later.expires_at = Some(START + 900);
     world.schedule_with(("route", "later"), START, 0, false, Some(later));
-    assert!(matches!(world.settle(), Next::At(_)));
+    assert!(matches!(world.settle(), NextCall::At(_)));
     world.schedule_with(("route", "task"), START, 0, false, Some(EXPIRES));
     world.run(500);
     assert_eq!(on_disk(&world), (1, 1));
@@ -59,7 +59,7 @@ fn an_idle_scheduler_wakes_for_an_expiry_whatever_was_scheduled_before() {
     assert_eq!(on_disk(&world), (0, 0));
     // The rest is a line of the log.
     world.run(1_000);
-    assert_eq!(world.settle(), Next::Never);
+    assert_eq!(world.settle(), NextCall::Never);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn an_expiry_meets_a_change_that_is_under_way() {
         world.schedule_with(("route", "task"), START, 0, false, Some(terms));
         world.settle();
         world.pass(499);
-        world.input(Input::Closed(consumer));
+        world.input(SchedulerInput::Closed(consumer));
         world.pass(1);
         world.tick();
         for step in [Step::Commit, Step::Tell, Step::Tick] {
@@ -161,7 +161,7 @@ fn the_clock_is_set_back_while_an_expired_task_is_in_flight() {
         world.schedule_with(("route", "task"), START, 0, false, Some(EXPIRES));
         world.run(600);
         world.set_clock(-back);
-        world.input(Input::Closed(consumer));
+        world.input(SchedulerInput::Closed(consumer));
         world.run(50);
         assert_eq!(on_disk(&world), (1, 1), "it waits for a consumer again");
         world.run(250);

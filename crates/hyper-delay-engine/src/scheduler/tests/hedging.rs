@@ -1,7 +1,7 @@
 //! Hedged rounds, on the frozen clock.
 
 use super::{World, invariants, world::START};
-use crate::scheduler::Input;
+use crate::scheduler::SchedulerInput;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Request};
 use hyper_delay_store::Space;
@@ -56,7 +56,7 @@ fn a_task_never_sticks_when_its_consumers_come_and_go_around_the_next_copy() {
                         world.nack_delivery(&copy, Some(10));
                     }
                 } else {
-                    world.input(Input::Closed(first));
+                    world.input(SchedulerInput::Closed(first));
                 }
                 world.settle();
                 invariants::check(&world);
@@ -144,7 +144,7 @@ fn a_round_gets_no_further_copies_once_its_route_is_paused() {
     world.ask(0, pause);
     world.run(800);
     assert_eq!(copies(&world), [(first, 1), (second, 1)]);
-    // Those under way can be answered.
+    // Those in flight can be answered.
     let copy = world.deliveries[1].clone();
     world.ack_delivery(&copy);
     world.settle();

@@ -1,13 +1,13 @@
-//! What is true of the scheduler and the disk after every step.
+//! The invariants of the scheduler and the disk after every step.
 
 use std::collections::BTreeSet;
 
 use super::World;
 use crate::ledger::{Op, Outcome, Position};
 use crate::scheduler::{
-    Job, Scheduler,
-    quotas::Rate,
-    task::{Due, State},
+    CommitJob, Scheduler,
+    rate_limits::RateKey,
+    task::{DeliveryState, DueBy},
 };
 use hyper_delay_store::{
     Space,
@@ -62,11 +62,18 @@ pub(super) fn check_at_rest(scheduler: &Scheduler<Fake>) {
         });
         let limit = route.settings().deliveries_per_second;
         let must_wait = limit.is_some_and(|limit| {
-            let rate = Rate::Deliveries(name.clone());
+            let rate = RateKey::Deliveries(name.clone());
             let now = scheduler.now.monotonic;
-            scheduler.quotas.wait(&rate, limit, now) > 0
+            scheduler
+                .rate_limits
+                .nanos_until_available(&rate, limit, now)
+                > 0
         });
-        if !has_room || must_wait || scheduler.is_paused(name) || scheduler.remote.is_holding {
+        if !has_room
+            || must_wait
+            || scheduler.is_paused(name)
+            || scheduler.takeover.holds_deliveries
+        {
             continue;
         }
         let (queued, backlog) = (route.queued(), route.backlog());
@@ -95,17 +102,17 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
         let most = world.outcomes.most_failures(seq);
         assert!(task.failures <= most, "{task:?} has failed {most} times");
         match state {
-            State::Due => panic!("{task:?} is neither queued nor parked"),
-            State::Waiting { timer, due } => {
+            DeliveryState::Due => panic!("{task:?} is neither queued nor parked"),
+            DeliveryState::Waiting { timer, due } => {
                 waiting += 1;
-                resting += usize::from(*due == Due::Rest);
+                resting += usize::from(*due == DueBy::Rest);
                 assert!(
                     scheduler.timers.get(*timer).is_some(),
                     "{task:?} has no timer"
                 );
-                assert!(*due != Due::Wall || !task.is_parked);
+                assert!(*due != DueBy::Wall || !task.is_parked);
             }
-            State::Ready => {
+            DeliveryState::Ready => {
                 assert!(!scheduler.is_paused(&task.route), "{task:?} is paused");
                 let route = scheduler
                     .routes
@@ -114,7 +121,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                 let position = task.position(seq);
                 assert_eq!(route.first_ready(position), Some(position), "{task:?}");
             }
-            State::InFlight(round) => {
+            DeliveryState::InFlight(round) => {
                 in_flight += 1;
                 assert!(round.has_timer(&scheduler.timers), "{task:?} has no timer");
                 let copies = round.holders().count() + round.missing() as usize;
@@ -139,10 +146,10 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                     );
                 }
             }
-            State::Committing(change) => {
+            DeliveryState::Committing(change) => {
                 assert!(
                     under_way.contains(&seq),
-                    "{change:?} of {task:?} is not under way"
+                    "{change:?} of {task:?} is not in flight"
                 );
             }
         }
@@ -193,31 +200,36 @@ fn check_copies(scheduler: &Scheduler<Fake>) {
 
 /// The revisions with a change that is not on disk, or not reported.
 fn under_way(world: &World) -> BTreeSet<u64> {
-    let submitted = world.committer.jobs.iter().map(|Job { op, .. }| op);
-    let on_disk = world.committer.told.iter().map(|committed| &committed.op);
+    let submitted = world.committer.jobs.iter().map(|CommitJob { op, .. }| op);
+    let on_disk = world
+        .committer
+        .reported
+        .iter()
+        .map(|committed| &committed.op);
     submitted.chain(on_disk).filter_map(seq_of).collect()
 }
 
 /// The revisions of which something is on disk that the scheduler was not told.
 fn unreported(world: &World) -> BTreeSet<u64> {
-    let told = world
-        .committer
-        .told
-        .iter()
-        .filter_map(|committed| match &committed.outcome {
-            Outcome::Scheduled { seq, .. } => Some(*seq),
-            Outcome::Kicked(kicked) => kicked.as_ref().map(|kicked| kicked.seq),
-            _ => seq_of(&committed.op),
-        });
-    told.collect()
+    let reported =
+        world
+            .committer
+            .reported
+            .iter()
+            .filter_map(|committed| match &committed.outcome {
+                Outcome::Scheduled { seq, .. } => Some(*seq),
+                Outcome::Kicked(kicked) => kicked.as_ref().map(|kicked| kicked.seq),
+                _ => seq_of(&committed.op),
+            });
+    reported.collect()
 }
 
 fn seq_of(op: &Op) -> Option<u64> {
     match op {
-        Op::Finish(subject) | Op::Park(subject) => Some(subject.seq),
-        Op::Expire { subject, .. } => Some(subject.seq),
-        Op::Retry { subject, .. } | Op::Bury { subject, .. } | Op::Count { subject, .. } => {
-            Some(subject.seq)
+        Op::Finish(revision) | Op::Park(revision) => Some(revision.seq),
+        Op::Expire { revision, .. } => Some(revision.seq),
+        Op::Retry { revision, .. } | Op::Bury { revision, .. } | Op::Count { revision, .. } => {
+            Some(revision.seq)
         }
         Op::Audited(audited) => seq_of(&audited.op),
         Op::Sweep(sweep) => Some(sweep.seq),
@@ -227,8 +239,8 @@ fn seq_of(op: &Op) -> Option<u64> {
         | Op::Delete { .. }
         | Op::Pause(_)
         | Op::Resume(_)
-        | Op::Begin(_)
-        | Op::Advance(_)
+        | Op::BeginBulk(_)
+        | Op::AdvanceBulk(_)
         | Op::AdvanceLowWater(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What is in memory is bounded, whatever is on disk.
+//! The memory is bounded, whatever is on disk.
 
 use super::{World, world::START};
 use hyper_delay_protocol::Request;
@@ -48,7 +48,7 @@ fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
         Request::Register {
             route: "route".into(),
             credit: Some(1),
-            mode: hyper_delay_protocol::Mode::Shared,
+            mode: hyper_delay_protocol::RegisterMode::Shared,
             accept: None,
         },
     );
@@ -72,7 +72,7 @@ fn a_new_consumer_gets_what_is_parked_behind_the_queue_of_a_busy_one() {
     let register = |credit| Request::Register {
         route: "route".into(),
         credit,
-        mode: hyper_delay_protocol::Mode::Shared,
+        mode: hyper_delay_protocol::RegisterMode::Shared,
         accept: None,
     };
     let busy = world.connect(&[]);
@@ -165,14 +165,14 @@ fn reading_waits_for_the_committer() {
 #[test]
 fn an_idle_scheduler_waits_for_nothing() {
     let mut world = World::new(60_000, 64, 16);
-    assert_eq!(world.settle(), super::super::Next::Never);
+    assert_eq!(world.settle(), super::super::NextCall::Never);
     let consumer = world.connect(&["route"]);
     world.schedule("task", START + 10);
     world.run(10);
     world.ack(consumer, &"task".into(), 1);
     // The wheel may still ask to be looked at for the answer that has come.
     world.run(31_000);
-    assert_eq!(world.settle(), super::super::Next::Never);
+    assert_eq!(world.settle(), super::super::NextCall::Never);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn all_that_is_parked_comes_to_a_consumer_with_room_for_it() {
         Request::Register {
             route: "route".into(),
             credit: Some(u16::MAX),
-            mode: hyper_delay_protocol::Mode::Shared,
+            mode: hyper_delay_protocol::RegisterMode::Shared,
             accept: None,
         },
     );

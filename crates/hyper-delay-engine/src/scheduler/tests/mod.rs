@@ -1,36 +1,36 @@
 //! The scheduler over the ledger and a disk that loses its power, on a clock that stands still.
 
-mod asking;
+mod bulk_jobs;
 mod cancel;
 mod client;
 mod clock;
+mod cluster_nodes;
 mod committer;
+mod declined_rounds;
 mod delivered;
 mod departures;
-mod edge;
-mod ending;
 mod expiry;
 mod hedging;
+mod horizon;
 mod invariants;
-mod jobs;
-mod lending;
+mod lent_credit;
 mod memory;
-mod nodes;
-mod operating;
+mod operator_requests;
 mod outcomes;
-mod quotas;
 mod random;
+mod rate_limits;
 mod reload;
+mod requests;
 mod retention;
 mod rounds;
-mod schedule_rates;
+mod schedule_rate;
 mod selection;
+mod shutdown;
 mod sockets;
-mod stalls;
-mod take_over;
+mod stall_detector;
+mod takeover;
 mod terms;
 mod touch;
-mod unharmed;
 mod world;
 
 use world::{Step, World};

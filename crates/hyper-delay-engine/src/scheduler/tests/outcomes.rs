@@ -7,9 +7,9 @@ use crate::scheduler::ConsumerId;
 /// What is known of the copies of each revision.
 #[derive(Debug, Default)]
 pub(super) struct Outcomes {
-    /// The copies of a round that were written, or can have been, and were not given back unharmed.
+    /// The copies of a round that were written, or can have been, and were not declined.
     written: BTreeMap<(u64, u32), BTreeSet<ConsumerId>>,
-    /// The number of copies that ended without harm.
+    /// The number of copies that ended without a failure.
     unharmed: BTreeMap<u64, u32>,
     /// The number of copies that can have failed otherwise.
     others: BTreeMap<u64, u32>,
@@ -23,8 +23,8 @@ impl Outcomes {
             .insert(consumer);
     }
 
-    /// A copy that is in flight is given back unharmed.
-    pub(super) fn given_back(&mut self, seq: u64, attempt: u32, consumer: ConsumerId) {
+    /// A copy that is in flight is declined.
+    pub(super) fn copy_end(&mut self, seq: u64, attempt: u32, consumer: ConsumerId) {
         if let Some(written) = self.written.get_mut(&(seq, attempt)) {
             written.remove(&consumer);
         }
@@ -42,7 +42,7 @@ impl Outcomes {
     }
 
     /// The most failures that a revision can have: those of rounds of which a copy was written, and
-    /// each end without harm after the tenth.
+    /// each end without a failure after the tenth.
     pub(super) fn most_failures(&self, seq: u64) -> u32 {
         let rounds = self.written.range((seq, 0)..=(seq, u32::MAX));
         let written = rounds.filter(|(_, consumers)| !consumers.is_empty());

@@ -14,24 +14,24 @@ use super::{
     world::Delivered,
 };
 use crate::{
-    scheduler::Input,
+    scheduler::SchedulerInput,
     sizes::{Size, counts},
 };
-use cluster::{ClusterHappens, Reports};
-use history::{Happens, happens};
+use cluster::{ClusterEvent, Reports};
+use history::{HistoryEvent, history_event};
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{BulkAct, Filter, Mode, Request, Terms};
+use hyper_delay_protocol::{BulkAct, Filter, RegisterMode, Request, Terms};
 use hyper_delay_store::{Space, record::key};
 use options::{Options, options};
 
 /// The second one is hedged, and so is the third, with a longer delay.
 const ROUTES: [&str; 3] = ["plain", "hedged", "hedged-slowly"];
 
-/// Something happens, to any server or to a shard of a cluster.
+/// An event of any server or of a shard of a cluster.
 #[derive(Debug, Clone)]
 enum InCluster {
-    Usual(Happens),
-    Cluster(ClusterHappens),
+    Usual(HistoryEvent),
+    Cluster(ClusterEvent),
 }
 
 /// `lent` is the credit of the first connections, if they are lent it.
@@ -48,13 +48,13 @@ fn live(history: impl IntoIterator<Item = InCluster>, options: &Options, lent: O
         client.consumers.push(consumer);
     }
     let mut reports = Reports::default();
-    for happens in history {
+    for event in history {
         let before = world.deliveries.len();
-        match happens {
-            InCluster::Usual(happens) => step(&mut world, &mut client, &happens),
-            InCluster::Cluster(happens) => {
+        match event {
+            InCluster::Usual(event) => step(&mut world, &mut client, &event),
+            InCluster::Cluster(event) => {
                 client.number += 1;
-                cluster::step(&mut world, &mut client, &mut reports, &happens);
+                cluster::step(&mut world, &mut client, &mut reports, &event);
             }
         }
         client.latest = client.latest.max(world.now.wall_millis());
@@ -78,11 +78,11 @@ fn check_delivery(client: &mut Client, delivered: &Delivered) {
     );
 }
 
-fn step(world: &mut World, client: &mut Client, happens: &Happens) {
+fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
     client.number += 1;
     let number = client.number;
-    match *happens {
-        Happens::Schedule {
+    match *event {
+        HistoryEvent::Schedule {
             id,
             route,
             ahead,
@@ -105,38 +105,38 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
             let terms = Some(terms).filter(|terms| *terms != Terms::default());
             world.schedule_with((route, &id), at, payload, replace, terms);
         }
-        Happens::Commit => world.step(Step::Commit),
-        Happens::Tell => world.step(Step::Tell),
-        Happens::Tick => world.step(Step::Tick),
-        Happens::Pass(millis) => world.pass(millis),
-        Happens::Connect => client.consumers.push(world.connect(&[])),
-        Happens::Closing(consumer) => {
+        HistoryEvent::Commit => world.step(Step::Commit),
+        HistoryEvent::Tell => world.step(Step::Tell),
+        HistoryEvent::Tick => world.step(Step::Tick),
+        HistoryEvent::Pass(millis) => world.pass(millis),
+        HistoryEvent::Connect => client.consumers.push(world.connect(&[])),
+        HistoryEvent::Closing(consumer) => {
             if let Some(consumer) = client.consumers.get(consumer) {
-                world.input(Input::Closing(*consumer));
+                world.input(SchedulerInput::Closing(*consumer));
             }
         }
-        Happens::Block(consumer) => {
+        HistoryEvent::Block(consumer) => {
             if let Some(consumer) = client.consumers.get(consumer) {
                 world.sockets.block(*consumer);
             }
         }
-        Happens::Unblock(consumer) => {
+        HistoryEvent::Unblock(consumer) => {
             if let Some(consumer) = client.consumers.get(consumer) {
                 world.unblock(*consumer);
             }
         }
-        Happens::DropLate(consumer) => {
+        HistoryEvent::DropLate(consumer) => {
             if let Some(consumer) = client.consumers.get(consumer) {
                 world.drop_late(*consumer);
             }
         }
-        Happens::Disconnect(consumer) => {
+        HistoryEvent::Disconnect(consumer) => {
             if consumer < client.consumers.len() {
                 let consumer = client.consumers.remove(consumer);
                 world.close(consumer);
             }
         }
-        Happens::Register {
+        HistoryEvent::Register {
             consumer,
             route,
             credit,
@@ -145,8 +145,8 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
             if let Some(consumer) = client.consumers.get(consumer) {
                 let route = ROUTES[route].into();
                 let mode = match exclusive {
-                    true => Mode::Exclusive,
-                    false => Mode::Shared,
+                    true => RegisterMode::Exclusive,
+                    false => RegisterMode::Shared,
                 };
                 let request = Request::Register {
                     route,
@@ -157,22 +157,22 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
                 world.ask(*consumer, request);
             }
         }
-        Happens::Unregister(consumer, route) => {
+        HistoryEvent::Unregister(consumer, route) => {
             if let Some(consumer) = client.consumers.get(consumer) {
                 let route = ROUTES[route].into();
                 world.ask(*consumer, Request::Unregister { route });
             }
         }
-        Happens::Ack(back) | Happens::AckOfTheFirst(back) => {
+        HistoryEvent::Ack(back) | HistoryEvent::AckOfTheFirst(back) => {
             if let Some(mut delivered) = nth_latest(world, back) {
-                if matches!(happens, Happens::AckOfTheFirst(_)) {
+                if matches!(event, HistoryEvent::AckOfTheFirst(_)) {
                     delivered.attempt = 1;
                 }
                 client.known(&delivered.route, &delivered.id).removed = Some(number);
                 world.ack_delivery(&delivered);
             }
         }
-        Happens::Nack(back, delay, failed) => {
+        HistoryEvent::Nack(back, delay, failed) => {
             if let Some(delivered) = nth_latest(world, back) {
                 match failed {
                     true => world.nack_delivery(&delivered, delay),
@@ -180,35 +180,35 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
                 }
             }
         }
-        Happens::Touch(back, extend_ms) => {
+        HistoryEvent::Touch(back, extend_ms) => {
             if let Some(delivered) = nth_latest(world, back) {
                 world.touch(&delivered, extend_ms);
             }
         }
-        Happens::Cancel(id, route) => {
+        HistoryEvent::Cancel(id, route) => {
             let id = id.to_string();
             client.known(ROUTES[route], &id).removed = Some(number);
             world.cancel(ROUTES[route], &id);
         }
-        Happens::Kick(id, route) => {
+        HistoryEvent::Kick(id, route) => {
             let (route, id) = (ROUTES[route].into(), id.to_string().into());
             world.ask(0, Request::Kick { route, id });
         }
-        Happens::Delete(id, route) => {
+        HistoryEvent::Delete(id, route) => {
             let id = id.to_string();
             client.known(ROUTES[route], &id).removed = Some(number);
             let (route, id) = (ROUTES[route].into(), id.into());
             world.ask(0, Request::Delete { route, id });
         }
-        Happens::Pause(route) => {
+        HistoryEvent::Pause(route) => {
             let route = ROUTES[route].into();
             world.ask(0, Request::Pause { route });
         }
-        Happens::Resume(route) => {
+        HistoryEvent::Resume(route) => {
             let route = ROUTES[route].into();
             world.ask(0, Request::Resume { route });
         }
-        Happens::Bulk(act, route) => {
+        HistoryEvent::Bulk(act, route) => {
             if act != BulkAct::Kick {
                 for id in 0..8u8 {
                     client.known(ROUTES[route], &id.to_string()).removed = Some(number);
@@ -216,19 +216,19 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
             }
             world.bulk(act, ROUTES[route], Filter::default());
         }
-        Happens::Damage(back) => {
+        HistoryEvent::Damage(back) => {
             if let Some(delivered) = nth_latest(world, back) {
                 world.unreadable.insert(delivered.seq);
             }
         }
-        Happens::Restart => {
+        HistoryEvent::Restart => {
             world.restart();
             client.consumers.clear();
             for known in client.known.values_mut() {
                 known.pending.clear();
             }
         }
-        Happens::SetClock(by) => world.set_clock(by),
+        HistoryEvent::SetClock(by) => world.set_clock(by),
     }
 }
 
@@ -243,7 +243,7 @@ fn finish(mut world: World, mut client: Client) {
     world.unreadable.clear();
     let consumer = world.connect(&ROUTES);
     if world.scheduler.settings.credit == 0 {
-        world.input(Input::Holding(false));
+        world.input(SchedulerInput::DeliveriesHeld(false));
         world.lend(consumer, 100);
     }
     for route in ROUTES {
@@ -286,7 +286,7 @@ fn finish(mut world: World, mut client: Client) {
     let index = meta.iter().filter(|(key, _)| key.starts_with(key::EXPIRY));
     assert_eq!(index.count(), 0, "the index of expiry");
     assert_eq!(world.in_memory(), 0);
-    assert!(world.scheduler.remote.inherits_nothing());
+    assert!(world.scheduler.takeover.has_no_inherited());
     assert!(world.scheduler.timers.is_empty(), "a timer is left");
 }
 
@@ -297,23 +297,23 @@ fn nth_latest(world: &World, back: usize) -> Option<Delivered> {
 /// In a cluster connections are lent their credit.
 fn in_cluster() -> impl Strategy<Value = InCluster> {
     // Registrations give no credit.
-    let usual = happens().prop_map(|happens| match happens {
-        Happens::Register {
+    let usual = history_event().prop_map(|event| match event {
+        HistoryEvent::Register {
             consumer,
             route,
             exclusive,
             ..
-        } => Happens::Register {
+        } => HistoryEvent::Register {
             consumer,
             route,
             credit: None,
             exclusive,
         },
-        happens => happens,
+        event => event,
     });
     prop_oneof![
         1 => usual.prop_map(InCluster::Usual),
-        1 => cluster::happens().prop_map(InCluster::Cluster),
+        1 => cluster::history_event().prop_map(InCluster::Cluster),
     ]
 }
 
@@ -384,7 +384,7 @@ in_parts!(
     whatever_happens_no_task_is_lost_stuck_or_early,
     1_000,
     &REACHED,
-    (history in prop::collection::vec(happens(), 1..120), options in options()),
+    (history in prop::collection::vec(history_event(), 1..120), options in options()),
     live(history.into_iter().map(InCluster::Usual), &options, None)
 );
 

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{World, world::START};
-use crate::scheduler::{Input, Settings};
+use crate::scheduler::{SchedulerInput, SchedulerSettings};
 use hyper_delay_config::Config;
 
 fn reload(world: &mut World, config: Config) {
-    let settings = Settings::from(Arc::new(config));
-    world.input(Input::Settings(Box::new(settings)));
+    let settings = SchedulerSettings::from(Arc::new(config));
+    world.input(SchedulerInput::Settings(Box::new(settings)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{World, invariants, world::START};
-use crate::scheduler::{Input, Next, Settings};
+use crate::scheduler::{NextCall, SchedulerInput, SchedulerSettings};
 use hyper_delay_config::Config;
 use hyper_delay_store::{Batch, Durability, Space, Store as _};
 
@@ -65,13 +65,13 @@ fn nothing_is_read_between_passes_and_without_a_retention() {
         let mut world = world(retention);
         dies(&mut world, "a", "task");
         world.run(10_000);
-        let before = world.store.asked().keys;
+        let before = world.store.calls().keys;
         world.run(900_000);
-        assert_eq!(world.store.asked().keys, before, "{retention:?}");
+        assert_eq!(world.store.calls().keys, before, "{retention:?}");
         world.run(100_000);
         assert_eq!(dead(&world), usize::from(retention.is_none()));
         if retention.is_none() {
-            assert_eq!(world.settle(), Next::Never);
+            assert_eq!(world.settle(), NextCall::Never);
         }
     }
 }
@@ -80,8 +80,8 @@ fn nothing_is_read_between_passes_and_without_a_retention() {
 fn a_new_retention_applies_to_the_dead_letters_that_are_there() {
     let mut world = world(None);
     let reload = |world: &mut World, seconds| {
-        let settings = Settings::from(Arc::new(config(seconds)));
-        world.input(Input::Settings(Box::new(settings)));
+        let settings = SchedulerSettings::from(Arc::new(config(seconds)));
+        world.input(SchedulerInput::Settings(Box::new(settings)));
         world.settle();
     };
     for number in 0..5 {
@@ -186,8 +186,10 @@ fn nothing_is_asked_for_while_removals_are_on_their_way() {
     }
     world.pass(100_000);
     let next = world.scheduler.tick(world.now);
-    assert_ne!(next, Next::Now);
-    assert!(matches!(next, Next::At(at) if at > world.now.monotonic) || next == Next::Never);
+    assert_ne!(next, NextCall::Now);
+    assert!(
+        matches!(next, NextCall::At(at) if at > world.now.monotonic) || next == NextCall::Never
+    );
     world.settle();
     assert_eq!(dead(&world), 0);
 }
@@ -203,13 +205,13 @@ fn a_pass_reads_no_more_keys_than_there_are_routes_and_old_dead_letters() {
         dies(&mut world, "a", &number.to_string());
     }
     world.run(49_000);
-    let before = world.store.asked().keys;
+    let before = world.store.calls().keys;
     world.run(1_000);
     assert_eq!(world.on_disk(Space::Dead), 20);
-    let read = world.store.asked().keys - before;
-    // Each removal reads the name; each batch reads where it goes on.
+    let read = world.store.calls().keys - before;
+    // Each removal reads the name; each batch reads where it continues.
     assert!(read < 150, "{read} keys");
-    let before = world.store.asked().keys;
+    let before = world.store.calls().keys;
     world.run(49_000);
-    assert_eq!(world.store.asked().keys, before);
+    assert_eq!(world.store.calls().keys, before);
 }

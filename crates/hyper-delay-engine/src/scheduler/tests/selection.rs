@@ -1,4 +1,4 @@
-//! Which consumer is given a task.
+//! The choice of the consumer that receives a task.
 
 use std::collections::BTreeMap;
 

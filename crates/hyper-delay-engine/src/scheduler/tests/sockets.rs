@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::world::{Delivered, World};
-use crate::scheduler::{ConsumerId, CopyOf, Input};
+use crate::scheduler::{ConsumerId, CopyId, SchedulerInput};
 use hyper_delay_store::{ReadStore as _, Space, record};
 
 /// The connections that take no bytes, with the copies that wait to be written to them.
@@ -85,10 +85,10 @@ impl World {
             let Delivered {
                 id, seq, attempt, ..
             } = queued.delivery;
-            let copy = CopyOf { consumer, seq, id };
-            self.input(Input::Unwritten { copy, attempt });
+            let copy = CopyId { consumer, seq, id };
+            self.input(SchedulerInput::Unwritten { copy, attempt });
         }
-        self.input(Input::Closed(consumer));
+        self.input(SchedulerInput::Closed(consumer));
     }
 
     /// A connection that takes no bytes drops the copies that are too late.
@@ -101,32 +101,32 @@ impl World {
     }
 
     /// Does what the writer of a connection does. Returns what it tells the scheduler.
-    pub(super) fn write(&mut self, queued: Queued) -> Option<Input> {
+    pub(super) fn write(&mut self, queued: Queued) -> Option<SchedulerInput> {
         let Queued {
             delivery,
             until,
             write_by,
         } = queued;
         let Delivered { attempt, seq, .. } = delivery;
-        let copy = CopyOf {
+        let copy = CopyId {
             consumer: delivery.consumer,
             seq,
             id: delivery.id.clone(),
         };
         let key = record::key::task(seq);
         if write_by <= self.now.monotonic {
-            return Some(Input::SentTooLate {
+            return Some(SchedulerInput::SentTooLate {
                 copy,
                 attempt,
                 until,
             });
         }
         if self.store.get(Space::Tasks, &key).unwrap().is_none() {
-            return Some(Input::Unsent(copy));
+            return Some(SchedulerInput::Unsent(copy));
         }
         if self.unreadable.contains(&seq) {
             let reason = "a flipped bit".into();
-            return Some(Input::Undeliverable { copy, reason });
+            return Some(SchedulerInput::Undeliverable { copy, reason });
         }
         self.outcomes.written(seq, attempt, delivery.consumer);
         let at = self.now.wall_millis();

@@ -3,7 +3,7 @@
 use super::{World, invariants, world::START};
 use crate::{
     ledger::Op,
-    scheduler::{CopyOf, Input},
+    scheduler::{CopyId, SchedulerInput},
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{BulkAct, Filter, Reply, Request, Terms};
@@ -184,13 +184,13 @@ fn expired_in_flight(terms: Terms) -> World {
 
 /// The content of the task cannot be read: the writer of the connection reports it late.
 fn becomes_unreadable(world: &mut World) {
-    let copy = CopyOf {
+    let copy = CopyId {
         consumer: world.deliveries[0].consumer,
         seq: world.deliveries[0].seq,
         id: "task".into(),
     };
     let reason = "a flipped bit".into();
-    world.input(Input::Undeliverable { copy, reason });
+    world.input(SchedulerInput::Undeliverable { copy, reason });
 }
 
 #[test]

@@ -8,21 +8,24 @@ use std::{
 use race_wheel::Tick;
 
 use super::{
-    asking::as_input,
+    cluster_nodes::Nodes,
     committer::Committer,
     invariants,
-    nodes::Nodes,
     outcomes::Outcomes,
+    requests::as_input,
     sockets::{Queued, Sockets},
 };
-use crate::scheduler::{ConsumerId, Effects, Input, Message, Next, Scheduler, Settings};
+use crate::scheduler::{
+    ConsumerId, ConsumerMessage, NextCall, Scheduler, SchedulerEffects, SchedulerInput,
+    SchedulerSettings,
+};
 use crate::{
     clock::Now,
     ledger::{Op, Sweep, SweepAct},
     sizes::Sizes,
 };
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{Mode, Reply, Request};
+use hyper_delay_protocol::{RegisterMode, Reply, Request};
 use hyper_delay_store::{
     ReadStore as _, Space,
     fake::Fake,
@@ -38,7 +41,7 @@ pub(super) const START: u64 = 1_000_000_000;
 pub(super) struct World {
     pub(super) now: Now,
     pub(super) store: Arc<Fake>,
-    settings: Settings,
+    settings: SchedulerSettings,
     pub(super) scheduler: Scheduler<Fake>,
     pub(super) committer: Committer,
     /// Replies, by connection.
@@ -63,9 +66,9 @@ pub(super) struct World {
 pub(super) enum Step {
     /// The committer writes what was submitted.
     Commit,
-    /// The scheduler is told what is on disk.
+    /// The scheduler learns what is on disk.
     Tell,
-    /// The scheduler is told the time.
+    /// The scheduler learns the time.
     Tick,
     /// Milliseconds pass.
     Pass(u64),
@@ -86,7 +89,7 @@ impl World {
         window_tasks: usize,
         ready: usize,
     ) -> Self {
-        let mut settings = Settings::from(Arc::new(config)).with_sizes(Sizes::SMALL);
+        let mut settings = SchedulerSettings::from(Arc::new(config)).with_sizes(Sizes::SMALL);
         settings.window_millis = window_millis;
         settings.window_tasks = window_tasks;
         settings.ready = ready;
@@ -97,11 +100,11 @@ impl World {
         Self::open(Arc::new(Fake::default()), settings, now)
     }
 
-    fn open(store: Arc<Fake>, settings: Settings, now: Now) -> Self {
+    fn open(store: Arc<Fake>, settings: SchedulerSettings, now: Now) -> Self {
         let committer = Committer::open(store.clone());
         let low_water = committer.low_water();
         let scheduler = Scheduler::new(store.clone(), settings.clone(), low_water, now)
-            .with_standing(committer.standing());
+            .with_operator_state(committer.standing());
         Self {
             now,
             store,
@@ -150,8 +153,8 @@ impl World {
         match step {
             Step::Commit => self.committer.commit(self.now.wall_millis()),
             Step::Tell => {
-                let told = mem::take(&mut self.committer.told);
-                self.input(Input::Committed(told));
+                let reported = mem::take(&mut self.committer.reported);
+                self.input(SchedulerInput::Committed(reported));
             }
             Step::Tick => {
                 self.tick();
@@ -165,7 +168,7 @@ impl World {
         }
     }
 
-    pub(super) fn tick(&mut self) -> Next {
+    pub(super) fn tick(&mut self) -> NextCall {
         self.drop_all_late();
         let next = self.scheduler.tick(self.now);
         self.carry_out();
@@ -173,11 +176,11 @@ impl World {
     }
 
     /// Lets everything that can happen at this instant happen.
-    pub(super) fn settle(&mut self) -> Next {
+    pub(super) fn settle(&mut self) -> NextCall {
         for _ in 0..100_000 {
             let next = self.tick();
             self.ack_if_acking();
-            if next != Next::Now && self.committer.is_idle() {
+            if next != NextCall::Now && self.committer.is_idle() {
                 invariants::check_at_rest(&self.scheduler);
                 return next;
             }
@@ -202,7 +205,7 @@ impl World {
         loop {
             let next = self.settle();
             let at = match next {
-                Next::At(at) if at < end => at,
+                NextCall::At(at) if at < end => at,
                 _ => end,
             };
             let passed = at.since(self.now.monotonic);
@@ -218,7 +221,7 @@ impl World {
     pub(super) fn connect(&mut self, routes: &[&str]) -> ConsumerId {
         let consumer = self.next_consumer;
         self.next_consumer += 1;
-        self.input(Input::Opened(consumer));
+        self.input(SchedulerInput::Opened(consumer));
         for route in routes {
             self.register(consumer, route, None);
         }
@@ -233,7 +236,7 @@ impl World {
         let request = Request::Register {
             route: route.into(),
             credit,
-            mode: Mode::Shared,
+            mode: RegisterMode::Shared,
             accept: None,
         };
         self.ask(consumer, request);
@@ -246,26 +249,26 @@ impl World {
         self.input(as_input(consumer, request));
     }
 
-    pub(super) fn input(&mut self, input: Input) {
+    pub(super) fn input(&mut self, input: SchedulerInput) {
         match &input {
-            Input::Unwritten { copy, .. } | Input::SentTooLate { copy, .. } => {
+            SchedulerInput::Unwritten { copy, .. } | SchedulerInput::SentTooLate { copy, .. } => {
                 self.outcomes.unwritten(copy.seq);
             }
             // Of a revision that is gone, or of which another connection can have a copy.
-            Input::Unsent(copy) | Input::Undeliverable { copy, .. } => {
+            SchedulerInput::Unsent(copy) | SchedulerInput::Undeliverable { copy, .. } => {
                 self.outcomes.can_fail(copy.seq);
             }
-            Input::Gone(copies) => {
+            SchedulerInput::CopiesGone(copies) => {
                 for copy in copies {
                     self.outcomes.can_fail(copy.seq);
                 }
             }
-            Input::Withheld(tasks) => {
+            SchedulerInput::Withheld(tasks) => {
                 for (seq, _) in tasks {
                     self.outcomes.can_fail(*seq);
                 }
             }
-            Input::Adopted(consumer, copies) => {
+            SchedulerInput::Adopted(consumer, copies) => {
                 for copy in copies {
                     self.outcomes.written(copy.seq, copy.attempt, *consumer);
                 }
@@ -273,12 +276,12 @@ impl World {
             _ => {}
         }
         match &input {
-            Input::Closed(consumer) => self.nodes.closed(*consumer),
-            Input::Unsent(copy)
-            | Input::Unwritten { copy, .. }
-            | Input::Void { copy, .. }
-            | Input::SentTooLate { copy, .. }
-            | Input::Undeliverable { copy, .. } => {
+            SchedulerInput::Closed(consumer) => self.nodes.closed(*consumer),
+            SchedulerInput::Unsent(copy)
+            | SchedulerInput::Unwritten { copy, .. }
+            | SchedulerInput::Voided { copy, .. }
+            | SchedulerInput::SentTooLate { copy, .. }
+            | SchedulerInput::Undeliverable { copy, .. } => {
                 self.nodes.answered(copy.consumer, &copy.id);
             }
             _ => {}
@@ -321,7 +324,7 @@ impl World {
     }
 
     fn carry_out(&mut self) {
-        let Effects {
+        let SchedulerEffects {
             jobs,
             messages,
             failed,
@@ -338,10 +341,10 @@ impl World {
         let mut inputs = Vec::new();
         for (consumer, message) in messages {
             match message {
-                Message::Reply { reply, .. } => self.replies.push((consumer, reply)),
-                Message::Quiet(_) => {}
-                Message::Credit(credit) => self.nodes.heard(consumer, credit),
-                Message::Deliver {
+                ConsumerMessage::Reply { reply, .. } => self.replies.push((consumer, reply)),
+                ConsumerMessage::Done(_) => {}
+                ConsumerMessage::Credit(credit) => self.nodes.note_credit(consumer, credit),
+                ConsumerMessage::Deliver {
                     seq,
                     route,
                     id,
@@ -351,7 +354,10 @@ impl World {
                     ..
                 } => {
                     assert!(write_by > self.now.monotonic, "a copy is sent too late");
-                    assert!(!self.scheduler.remote.is_holding, "{id} is delivered");
+                    assert!(
+                        !self.scheduler.takeover.holds_deliveries,
+                        "{id} is delivered"
+                    );
                     let now = self.now.wall_millis();
                     let content = self.store.get(Space::Tasks, &record::key::task(seq));
                     if let Some(content) = content.unwrap() {

@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::tool::{Closed, Copy, batch};
+use super::fixture::{ClosedStore, StoreCopy, batch};
 use crate::{
-    Embedded, Marker,
-    commits::{CommitFile, Found},
-    journal::Journal,
+    CommitMarker, Embedded,
+    commit_record::{CommitFile, CommitFileState},
+    journal_file::JournalFile,
 };
 use hyper_delay_store::{Batch, Durability, ReadStore as _, Space, Store};
 
@@ -27,7 +27,7 @@ fn remembers(store: &Embedded, name: &[u8]) -> bool {
 }
 
 /// Opens the store, writes to the space and to others, and opens it again.
-fn works(copy: &Copy) {
+fn works(copy: &StoreCopy) {
     for round in 0..3_u8 {
         let store = copy.open().unwrap();
         remember(&store, &[b'x', round]);
@@ -38,8 +38,8 @@ fn works(copy: &Copy) {
 }
 
 /// Returns a store with names of the space in its tables and in the journal.
-fn store(is_flushed: bool) -> (Copy, Embedded) {
-    let copy = Closed::of(3, 40).copy();
+fn store(is_flushed: bool) -> (StoreCopy, Embedded) {
+    let copy = ClosedStore::of(3, 40).copy();
     let store = copy.open().unwrap();
     remember(&store, b"1");
     remember(&store, b"2");
@@ -54,8 +54,8 @@ fn store(is_flushed: bool) -> (Copy, Embedded) {
 fn crash_after_the_record_and_before_the_clear_is_no_loss() {
     for is_flushed in [false, true] {
         let (copy, store) = store(is_flushed);
-        store.progress().clearing(SPACE, || Ok(())).unwrap();
-        let killed = Copy::of(copy.root());
+        store.commits().record_clear(SPACE, || Ok(())).unwrap();
+        let killed = StoreCopy::of(copy.root());
         assert!(remembers(&killed.open().unwrap(), b"1"));
         works(&killed);
     }
@@ -66,11 +66,11 @@ fn crash_after_the_clear_is_no_loss() {
     for is_flushed in [false, true] {
         let (copy, store) = store(is_flushed);
         store.clear(SPACE).unwrap();
-        let killed = Copy::of(copy.root());
+        let killed = StoreCopy::of(copy.root());
         assert!(!remembers(&killed.open().unwrap(), b"1"));
         works(&killed);
         remember(&store, b"4");
-        let killed = Copy::of(copy.root());
+        let killed = StoreCopy::of(copy.root());
         assert!(remembers(&killed.open().unwrap(), b"4"));
         works(&killed);
     }
@@ -82,9 +82,9 @@ fn crash_after_a_clear_without_the_older_journals_is_no_loss() {
     store.flush_all();
     remember(&store, b"4");
     store.clear(SPACE).unwrap();
-    let killed = Copy::of(copy.root());
+    let killed = StoreCopy::of(copy.root());
     // The library deletes a journal once all its batches are in tables.
-    let journal = Journal::read(&killed.path("store/0.jnl")).unwrap();
+    let journal = JournalFile::read(&killed.path("store/0.jnl")).unwrap();
     let batches: Vec<_> = journal.batches().map(Result::unwrap).collect();
     let [.., last, clear] = &batches[..] else {
         panic!("{batches:?}");
@@ -100,8 +100,8 @@ fn clear_that_a_power_failure_removed_from_the_journal_is_no_loss() {
     for is_flushed in [false, true] {
         let (copy, store) = store(is_flushed);
         store.clear(SPACE).unwrap();
-        let killed = Copy::of(copy.root());
-        let journal = Journal::read(&killed.path("store/0.jnl")).unwrap();
+        let killed = StoreCopy::of(copy.root());
+        let journal = JournalFile::read(&killed.path("store/0.jnl")).unwrap();
         let clear = journal.batches().map(Result::unwrap).last().unwrap();
         assert!(!clear.clears.is_empty());
         let bytes = &journal.written()[..clear.range.start];
@@ -118,7 +118,7 @@ fn loss_of_names_written_after_a_clear_is_refused() {
         remember(&store, b"4");
         store.commit(batch(5, 40), Durability::Synced).unwrap();
         drop(store);
-        let journal = Journal::read(&copy.path("store/0.jnl")).unwrap();
+        let journal = JournalFile::read(&copy.path("store/0.jnl")).unwrap();
         let batches: Vec<_> = journal.batches().map(Result::unwrap).collect();
         let [.., lost, last] = &batches[..] else {
             panic!("{batches:?}");
@@ -165,11 +165,11 @@ fn record_and_space_agree_after_a_commit_beside_a_clear() {
             }
             remember(&store, &round.to_be_bytes());
         });
-        let Found::Read(record) = CommitFile::read(copy.root()).unwrap() else {
+        let CommitFileState::Read(record) = CommitFile::read(copy.root()).unwrap() else {
             panic!("the record is not readable");
         };
-        let marker = store.space(SPACE).get(Marker::KEY).unwrap();
-        let last = marker.map_or(0, |marker| Marker::decode(&marker).unwrap().commit);
+        let marker = store.space(SPACE).get(CommitMarker::KEY).unwrap();
+        let last = marker.map_or(0, |marker| CommitMarker::decode(&marker).unwrap().commit);
         assert_eq!(last, record.space(SPACE).last, "in round {round}");
     }
     drop(store);

@@ -2,10 +2,10 @@
 
 use std::{path::Path, process::Command};
 
-use super::tool::{Closed, batch, found, in_memory};
+use super::fixture::{ClosedStore, batch, found, in_memory};
 use crate::{
     Embedded,
-    embedded::{budget::Budget, create_spaces, open_spaces},
+    embedded::{create_spaces, memory_budget::MemoryBudget, open_spaces},
 };
 use hyper_delay_store::{Durability, Store};
 
@@ -47,8 +47,8 @@ fn file_as_directory_is_refused() {
 /// Writes a store without a commit record, as older versions did.
 fn write_older_version(directory: &Path, batches: usize) {
     let store = directory.join("store");
-    create_spaces(&store, Budget::shared_by(1)).unwrap();
-    let (database, spaces) = open_spaces(&store, Budget::shared_by(1)).unwrap();
+    create_spaces(&store, MemoryBudget::shared_by(1)).unwrap();
+    let (database, spaces) = open_spaces(&store, MemoryBudget::shared_by(1)).unwrap();
     for number in 1..=batches {
         let mut writes = database.batch();
         for (space, key, value) in batch(number, 40).into_writes() {
@@ -94,7 +94,7 @@ fn store_of_an_older_version_with_damage_in_the_middle_is_refused() {
 
 #[test]
 fn record_and_store_deleted_together_make_a_new_store() {
-    let closed = Closed::of(3, 40);
+    let closed = ClosedStore::of(3, 40);
     let copy = closed.copy();
     std::fs::remove_dir_all(copy.path("store")).unwrap();
     std::fs::remove_file(copy.path("commits")).unwrap();

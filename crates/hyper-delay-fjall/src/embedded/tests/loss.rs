@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use super::tool::{Closed, Copy, batch};
+use super::fixture::{ClosedStore, StoreCopy, batch};
 use hyper_delay_store::{Durability, ReadStore as _, Space, Store};
 
 /// Accepts the loss, checks that some of the batches or none are left, and that the store works
 /// from then on.
-fn continues_with_loss(copy: &Copy) {
+fn continues_with_loss(copy: &StoreCopy) {
     let store = copy.accept_loss().unwrap();
     store.commit(batch(9, 40), Durability::Synced).unwrap();
     drop(store);
@@ -17,12 +17,12 @@ fn continues_with_loss(copy: &Copy) {
 }
 
 /// A name, a damage to a store, and a part of the expected message.
-type Damage = (&'static str, fn(&Copy), &'static str);
+type DamageCase = (&'static str, fn(&StoreCopy), &'static str);
 
 #[test]
 fn deleted_and_damaged_files_are_refused_and_their_loss_can_be_accepted() {
     let behind = "space names ends at commit 0, and the commit record says 3";
-    let damages: [Damage; 9] = [
+    let damages: [DamageCase; 9] = [
         (
             "journal emptied",
             |copy| copy.write_journal(0, &[], 0),
@@ -75,7 +75,7 @@ fn deleted_and_damaged_files_are_refused_and_their_loss_can_be_accepted() {
             "the commit record (the file commits beside the store) is damaged in both slots",
         ),
     ];
-    let closed = Closed::of(3, 40);
+    let closed = ClosedStore::of(3, 40);
     for (name, damage, expected) in damages {
         let copy = closed.copy();
         damage(&copy);
@@ -88,7 +88,7 @@ fn deleted_and_damaged_files_are_refused_and_their_loss_can_be_accepted() {
 /// Without the list of spaces, the library would begin a new store although all tasks are left.
 #[test]
 fn lost_list_of_spaces_is_refused_and_only_repair_helps() {
-    let damages: [Damage; 4] = [
+    let damages: [DamageCase; 4] = [
         (
             "folder deleted",
             |copy| fs::remove_dir_all(copy.path("store/keyspaces/0")).unwrap(),
@@ -110,7 +110,7 @@ fn lost_list_of_spaces_is_refused_and_only_repair_helps() {
             "version: the file is missing",
         ),
     ];
-    let closed = Closed::of(3, 40);
+    let closed = ClosedStore::of(3, 40);
     for (name, damage, expected) in damages {
         let copy = closed.copy();
         damage(&copy);
@@ -124,7 +124,7 @@ fn lost_list_of_spaces_is_refused_and_only_repair_helps() {
 
 #[test]
 fn one_damaged_slot_of_the_record_costs_nothing() {
-    let closed = Closed::of(3, 40);
+    let closed = ClosedStore::of(3, 40);
     for slot in [0, 4096] {
         let copy = closed.copy();
         copy.flip("commits", slot + 50, 3);
@@ -134,7 +134,7 @@ fn one_damaged_slot_of_the_record_costs_nothing() {
 
 #[test]
 fn any_flipped_bit_of_a_list_of_tables_is_refused() {
-    let closed = Closed::of(3, 40);
+    let closed = ClosedStore::of(3, 40);
     let files = closed.copy().files();
     for folder in ["store/keyspaces/0/", "store/keyspaces/2/"] {
         let lists = files.iter().filter(|(name, _)| {
@@ -157,7 +157,7 @@ fn any_flipped_bit_of_a_list_of_tables_is_refused() {
 
 #[test]
 fn flipped_bit_in_the_list_of_spaces_is_named_or_harmless() {
-    let closed = Closed::of(3, 40);
+    let closed = ClosedStore::of(3, 40);
     let files = closed.copy().files();
     let is_table = |name: &&String| name.starts_with("store/keyspaces/0/tables/");
     let mut refused = 0;
@@ -180,7 +180,7 @@ fn flipped_bit_in_the_list_of_spaces_is_named_or_harmless() {
 }
 
 /// Splits the journal into two files. The first one is sealed.
-fn split(closed: &Closed, batches: usize) -> Copy {
+fn split(closed: &ClosedStore, batches: usize) -> StoreCopy {
     let copy = closed.copy();
     let (sealed, active) = closed.bytes.split_at(closed.starts[batches]);
     copy.write_journal(0, sealed, 1_000);
@@ -190,7 +190,7 @@ fn split(closed: &Closed, batches: usize) -> Copy {
 
 #[test]
 fn journals_are_read_as_one() {
-    let closed = Closed::of(4, 40);
+    let closed = ClosedStore::of(4, 40);
     for batches in 1..4 {
         let copy = split(&closed, batches);
         let store = copy.open().unwrap();
@@ -200,7 +200,7 @@ fn journals_are_read_as_one() {
 
 #[test]
 fn older_journal_that_lost_batches_is_refused() {
-    let closed = Closed::of(5, 40);
+    let closed = ClosedStore::of(5, 40);
     for kept in 0..3 {
         let copy = split(&closed, 3);
         copy.write_journal(0, &closed.bytes[..closed.starts[kept]], 1_000);
@@ -218,7 +218,7 @@ fn older_journal_that_lost_batches_is_refused() {
 
 #[test]
 fn older_journal_with_a_flipped_bit_is_refused() {
-    let closed = Closed::of(4, 40);
+    let closed = ClosedStore::of(4, 40);
     for at in (0..closed.starts[2]).step_by(11) {
         let copy = split(&closed, 2);
         copy.flip("store/0.jnl", at, at % 8);
@@ -231,8 +231,8 @@ fn older_journal_with_a_flipped_bit_is_refused() {
 }
 
 /// Returns a store with its first three batches in tables and the next two in the journal.
-fn flushed() -> Closed {
-    let closed = Closed::of(3, 40);
+fn flushed() -> ClosedStore {
+    let closed = ClosedStore::of(3, 40);
     let store = closed.copy();
     let open = store.open().unwrap();
     for keyspace in &open.spaces {
@@ -242,7 +242,7 @@ fn flushed() -> Closed {
         open.commit(batch(number, 40), Durability::Synced).unwrap();
     }
     drop(open);
-    Closed::of_directory(store, 5, 40)
+    ClosedStore::of_directory(store, 5, 40)
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn table_that_was_cut_is_refused_as_damaged() {
 
 #[test]
 fn damaged_format_and_missing_lock_of_the_store_are_named() {
-    let closed = Closed::of(2, 10);
+    let closed = ClosedStore::of(2, 10);
     let copy = closed.copy();
     copy.flip("store/version", 3, 0);
     let message = copy.refused();
@@ -333,7 +333,7 @@ fn first_batch_with_an_older_sequence_number_is_refused() {
 
 #[test]
 fn reserve_is_opened_before_the_store() {
-    let copy = Closed::of(2, 10).copy();
+    let copy = ClosedStore::of(2, 10).copy();
     fs::remove_file(copy.path("commits")).unwrap();
     let reserve = fs::File::create(copy.path("reserve")).unwrap();
     reserve.set_len(4 << 20).unwrap();

@@ -1,10 +1,10 @@
 //! Stores whose files were cut, damaged or deleted while they were closed.
 
-mod accept;
+mod accept_loss;
 mod clear;
-mod damaged;
+mod damaged_tables;
 mod directory;
+mod fixture;
+mod journal_tail;
 mod loss;
 mod memtables;
-mod tail;
-mod tool;

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_ack_may_name_its_delivery_exactly() {
-    let named = |route: Option<&str>, attempt| Named {
+    let named = |route: Option<&str>, attempt| DeliverySelector {
         id: "x".into(),
         route: route.map(Arc::from),
         attempt,
@@ -75,14 +75,17 @@ fn a_registration_is_shared_by_default() {
         mode,
         accept: None,
     };
-    let shared = register(None, Mode::Shared);
+    let shared = register(None, RegisterMode::Shared);
     assert_eq!(request_of(r#"{"kind":"register","route_key":"r"}"#), shared);
     assert_eq!(
         request_of(r#"{"kind":"register","route_key":"r","mode":"shared"}"#),
         shared
     );
     let line = r#"{"kind":"register","route_key":"r","mode":"exclusive","credit":65535}"#;
-    assert_eq!(request_of(line), register(Some(65_535), Mode::Exclusive));
+    assert_eq!(
+        request_of(line),
+        register(Some(65_535), RegisterMode::Exclusive)
+    );
     let before = r#""kind":"register","route_key":"r""#;
     refused_values(
         before,

@@ -1,13 +1,13 @@
 //! Requests of operators.
 
 use super::*;
-use crate::State;
+use crate::TaskState;
 
 #[test]
 fn requests_of_operators_are_parsed() {
     let (id, route) = (Arc::<str>::from("x"), Arc::<str>::from("r"));
     let after = Some(Arc::<str>::from("a"));
-    let list = List {
+    let list = ListRequest {
         route: None,
         state: None,
         filter: Filter::default(),
@@ -79,9 +79,9 @@ fn requests_of_operators_are_parsed() {
         (r#""list""#, Request::List(Box::new(list.clone()))),
         (
             r#""list","route_key":"r","state":"dead","until":6,"after":"a","limit":1,"payload":true"#,
-            Request::List(Box::new(List {
+            Request::List(Box::new(ListRequest {
                 route: Some(route),
-                state: Some(State::Dead),
+                state: Some(TaskState::Dead),
                 filter: Filter {
                     until: Some(6),
                     ..Filter::default()

@@ -3,7 +3,7 @@ use std::sync::mpsc;
 use tokio::sync::{Semaphore, watch};
 
 use super::*;
-use crate::connection::Unfinished;
+use crate::connection::UnfinishedLines;
 use hyper_delay_config::Config;
 use hyper_delay_engine::clock::Clock;
 use hyper_delay_store::{Bytes, Snapshot, Space, Visit, fake::Fake};
@@ -31,22 +31,22 @@ impl ReadStore for Damaged {
     }
 }
 
-fn shared() -> Arc<Shared<Fake>> {
+fn shared() -> Arc<ConnectionContext<Fake>> {
     shared_with(Fake::default())
 }
 
-fn shared_with<S>(store: S) -> Arc<Shared<S>> {
+fn shared_with<S>(store: S) -> Arc<ConnectionContext<S>> {
     let config = Arc::new(Config::default());
-    Arc::new(Shared {
+    Arc::new(ConnectionContext {
         store: Arc::new(store),
-        unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
+        unfinished: Arc::new(UnfinishedLines::new(config.max_unfinished_bytes)),
         config,
         events: mpsc::channel().0.into(),
         clock: Clock::new(),
         freshness: Default::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),
-        backups: Arc::new(Semaphore::new(MOST)),
+        backups: Arc::new(Semaphore::new(MAX_BACKUPS)),
         metrics: Arc::default(),
         tls: None,
         tokens: watch::channel(None).1,
@@ -64,18 +64,18 @@ fn code(reply: &Reply) -> Option<Code> {
 #[tokio::test]
 async fn another_machine_gets_no_backup() {
     let shared = shared();
-    let mut backup = Backup::default();
+    let mut backup = BackupSession::default();
     for offset in [0, 12] {
         let reply = backup.piece(&shared, false, offset).await.unwrap();
         assert_eq!(code(&reply), Some(Code::Forbidden));
     }
-    assert_eq!(shared.backups.available_permits(), MOST);
+    assert_eq!(shared.backups.available_permits(), MAX_BACKUPS);
 }
 
 #[tokio::test]
 async fn damage_ends_the_backup_with_an_error() {
     let shared = shared_with(Damaged);
-    let mut backup = Backup::default();
+    let mut backup = BackupSession::default();
     let mut offset = 0;
     let error = loop {
         match backup.piece(&shared, true, offset).await {
@@ -90,22 +90,26 @@ async fn damage_ends_the_backup_with_an_error() {
     assert!(error.is_damage() && offset > 0, "{error}");
     let next = backup.piece(&shared, true, offset).await.unwrap();
     assert_eq!(code(&next), Some(Code::BadField));
-    assert_eq!(shared.backups.available_permits(), MOST);
+    assert_eq!(shared.backups.available_permits(), MAX_BACKUPS);
 }
 
 #[tokio::test]
 async fn a_backup_without_requests_is_dropped() {
     let shared = shared();
-    let mut backup = Backup {
-        patience: Duration::from_millis(1),
-        ..Backup::default()
+    let mut backup = BackupSession {
+        idle_timeout: Duration::from_millis(1),
+        ..BackupSession::default()
     };
     let reply = backup.piece(&shared, true, 0).await.unwrap();
     let Reply::Backup { data, more, .. } = reply else {
         panic!("{reply:?}");
     };
     assert!(more);
-    let _all = shared.backups.acquire_many(MOST as u32).await.unwrap();
+    let _all = shared
+        .backups
+        .acquire_many(MAX_BACKUPS as u32)
+        .await
+        .unwrap();
     let next = backup.piece(&shared, true, data.len() as u64).await;
     assert_eq!(code(&next.unwrap()), Some(Code::BadField));
 }
@@ -113,7 +117,7 @@ async fn a_backup_without_requests_is_dropped() {
 #[test]
 fn a_piece_fits_into_the_shortest_line() {
     for line in [1_024, 65_536, 16 << 20] {
-        let data = vec![0; piece_of(line)].into();
+        let data = vec![0; piece_bytes(line)].into();
         let reply = Reply::Backup {
             offset: 1 << 53,
             data,

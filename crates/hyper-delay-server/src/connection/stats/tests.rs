@@ -1,6 +1,6 @@
 use super::*;
 use hyper_delay_engine::{
-    ledger::{Ledger, Op, Order},
+    ledger::{Ledger, Op, ScheduleOrder},
     sizes::Sizes,
 };
 use hyper_delay_protocol::Compression;
@@ -12,7 +12,7 @@ fn routes_on_disk_beyond_a_page_are_announced() {
     let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
     for (routes, more) in [(Stats::MAX_ROUTES, false), (Stats::MAX_ROUTES + 1, true)] {
         for number in 0..routes {
-            let order = Order {
+            let order = ScheduleOrder {
                 route: number.to_string().into(),
                 id: "1".into(),
                 named: true,
@@ -27,7 +27,7 @@ fn routes_on_disk_beyond_a_page_are_announced() {
             ledger.apply(&Op::Schedule(order), 0).unwrap();
         }
         ledger.commit(Durability::Written, 0).unwrap();
-        let (stats, _) = counts(&View::new(store.clone()), None, |_| true).unwrap();
+        let (stats, _) = counts(&LedgerView::new(store.clone()), None, |_| true).unwrap();
         assert_eq!((stats.routes.len(), stats.more), (Stats::MAX_ROUTES, more));
     }
 }

@@ -4,30 +4,30 @@ use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use hyper_delay_engine::{authority::Authority, scheduler::CopyOf};
+use hyper_delay_engine::{authority::Authority, scheduler::CopyId};
 
 /// Lines, of which the first ones are written.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub(super) bytes: Vec<u8>,
-    /// How many of them need not be passed to the socket again.
+    /// The number of bytes that need not be passed to the socket again.
     written: usize,
     /// The lines that are deliveries, in their order.
-    deliveries: Vec<Line>,
+    deliveries: Vec<DeliveryLine>,
 }
 
 /// The line of a delivery.
 #[derive(Debug)]
-struct Line {
+struct DeliveryLine {
     start: usize,
     end: usize,
-    delivery: Delivery,
+    delivery: EncodedDelivery,
 }
 
 /// A delivery whose line is in a chunk.
 #[derive(Debug)]
-pub(super) struct Delivery {
-    pub(super) copy: CopyOf,
+pub(super) struct EncodedDelivery {
+    pub(super) copy: CopyId,
     pub(super) attempt: u32,
     pub(super) until: Tick,
     pub(super) write_by: Tick,
@@ -37,9 +37,9 @@ pub(super) struct Delivery {
 
 impl Chunk {
     /// The bytes from `start` on are the line of a delivery.
-    pub(super) fn note_delivery(&mut self, start: usize, delivery: Delivery) {
+    pub(super) fn add_delivery(&mut self, start: usize, delivery: EncodedDelivery) {
         let end = self.bytes.len();
-        self.deliveries.push(Line {
+        self.deliveries.push(DeliveryLine {
             start,
             end,
             delivery,
@@ -47,13 +47,13 @@ impl Chunk {
     }
 
     /// Returns the bytes that are still to be written.
-    pub(super) fn left(&self) -> &[u8] {
+    pub(super) fn unwritten(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
 
-    /// Some bytes of [`left`](Self::left) are written; `left` of them are not.
-    pub(super) const fn wrote_all_but(&mut self, left: usize) {
-        self.written = self.bytes.len() - left;
+    /// Some bytes of [`unwritten`](Self::unwritten) are written; `unwritten` of them are not.
+    pub(super) const fn set_unwritten(&mut self, unwritten: usize) {
+        self.written = self.bytes.len() - unwritten;
     }
 
     /// Everything is written.
@@ -65,9 +65,9 @@ impl Chunk {
 
     /// Removes the lines of deliveries of which nothing is written and whose time to be written has
     /// passed. Returns those, and when the time of the next one passes.
-    pub(super) fn take_late(&mut self, now: Tick) -> (Vec<Delivery>, Option<Tick>) {
+    pub(super) fn take_late(&mut self, now: Tick) -> (Vec<EncodedDelivery>, Option<Tick>) {
         let (bytes, written, mut removed) = (&mut self.bytes, self.written, 0);
-        let is_late = |line: &mut Line| {
+        let is_late = |line: &mut DeliveryLine| {
             line.start -= removed;
             line.end -= removed;
             let is_late = line.start >= written && line.delivery.write_by <= now;
@@ -85,23 +85,23 @@ impl Chunk {
 
     /// Returns when the first of the leaderships ends of which deliveries are not written to their
     /// end.
-    pub(super) fn authority_ends(&self) -> Option<Tick> {
-        let left = self
+    pub(super) fn first_authority_end(&self) -> Option<Tick> {
+        let unwritten = self
             .deliveries
             .iter()
             .filter(|line| line.end > self.written);
-        let authorities = left.filter_map(|line| line.delivery.authority.as_ref());
+        let authorities = unwritten.filter_map(|line| line.delivery.authority.as_ref());
         authorities.map(|it| it.until()).min()
     }
 
     /// Returns the number of deliveries of which something is written.
-    pub(super) fn begun(&self) -> usize {
+    pub(super) fn count_started(&self) -> usize {
         let lines = self.deliveries.iter();
         lines.filter(|line| line.start < self.written).count()
     }
 
     /// Removes the deliveries of which nothing is written.
-    pub(super) fn take_unwritten(&mut self) -> impl Iterator<Item = Delivery> {
+    pub(super) fn take_unwritten(&mut self) -> impl Iterator<Item = EncodedDelivery> {
         let written = self.written;
         let lines = std::mem::take(&mut self.deliveries).into_iter();
         let unwritten = lines.filter(move |line| line.start >= written);
@@ -125,8 +125,8 @@ mod tests {
             chunk.bytes.extend_from_slice(line.as_bytes());
             if let Some(write_by) = write_by {
                 let id: u64 = line[..1].parse().unwrap();
-                let delivery = Delivery {
-                    copy: CopyOf {
+                let delivery = EncodedDelivery {
+                    copy: CopyId {
                         consumer: 1,
                         seq: id,
                         id: "task".into(),
@@ -136,29 +136,29 @@ mod tests {
                     write_by: Tick::new(write_by),
                     authority: None,
                 };
-                chunk.note_delivery(start, delivery);
+                chunk.add_delivery(start, delivery);
             }
         }
-        chunk.wrote_all_but(9);
+        chunk.set_unwritten(9);
         chunk
     }
 
-    fn seqs(deliveries: impl IntoIterator<Item = Delivery>) -> Vec<u64> {
+    fn seqs(deliveries: impl IntoIterator<Item = EncodedDelivery>) -> Vec<u64> {
         deliveries.into_iter().map(|it| it.copy.seq).collect()
     }
 
     #[test]
     fn late_lines_are_cut_out_and_others_stay() {
         let mut chunk = chunk();
-        assert_eq!(chunk.left(), b"011bb2233");
+        assert_eq!(chunk.unwritten(), b"011bb2233");
         let (late, next) = chunk.take_late(Tick::new(9));
         assert_eq!((seqs(late), next), (vec![], Some(Tick::new(10))));
         let (late, next) = chunk.take_late(Tick::new(15));
         assert_eq!((seqs(late), next), (vec![2], Some(Tick::new(20))));
-        assert_eq!(chunk.left(), b"011bb33");
+        assert_eq!(chunk.unwritten(), b"011bb33");
         let (late, next) = chunk.take_late(Tick::new(40));
         assert_eq!((seqs(late), next), (vec![1, 3], None));
-        assert_eq!(chunk.left(), b"0bb");
+        assert_eq!(chunk.unwritten(), b"0bb");
         assert_eq!(seqs(chunk.take_unwritten()), [] as [u64; 0]);
     }
 
@@ -167,9 +167,9 @@ mod tests {
         let mut chunk = chunk();
         assert_eq!(seqs(chunk.take_unwritten()), [1, 2, 3]);
         let mut chunk = self::chunk();
-        chunk.wrote_all_but(5);
+        chunk.set_unwritten(5);
         assert_eq!(seqs(chunk.take_unwritten()), [2, 3]);
         chunk.clear();
-        assert!(chunk.left().is_empty());
+        assert!(chunk.unwritten().is_empty());
     }
 }

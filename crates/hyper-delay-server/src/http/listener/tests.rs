@@ -32,7 +32,7 @@ async fn ask(client: &mut DuplexStream) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_connection_is_closed_after_its_lifetime() {
-    let (mut client, serving, _close) = open(Router::new().route("/", get(|| async { "here" })));
+    let (mut client, backend, _close) = open(Router::new().route("/", get(|| async { "here" })));
     let start = Instant::now();
     let mut answers = 0;
     loop {
@@ -52,7 +52,7 @@ async fn a_busy_connection_is_closed_after_its_lifetime() {
     );
     assert!(answers >= 59, "{answers}");
     drop(client);
-    serving.await.unwrap();
+    backend.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,10 +67,10 @@ async fn a_request_under_way_at_the_end_of_the_lifetime_is_answered() {
             "slow"
         }
     });
-    let (mut client, serving, _close) = open(Router::new().route("/", slow));
+    let (mut client, backend, _close) = open(Router::new().route("/", slow));
     client.write_all(REQUEST).await.unwrap();
     begun.notified().await;
-    sleep(LIFETIME + LAST / 2).await;
+    sleep(LIFETIME + REQUEST_GRACE / 2).await;
     answer.notify_one();
     let mut text = String::new();
     client.read_to_string(&mut text).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_request_under_way_at_the_end_of_the_lifetime_is_answered() {
     assert!(text.contains("connection: close\r\n"), "{text}");
     assert!(text.ends_with("slow"), "{text}");
     drop(client);
-    serving.await.unwrap();
+    backend.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn a_request_that_takes_too_long_then_is_broken_off() {
     let start = Instant::now();
     assert_eq!(ask(&mut client).await, "");
     let lived = start.elapsed();
-    let end = LIFETIME + LAST;
+    let end = LIFETIME + REQUEST_GRACE;
     assert!(
         (end..end + Duration::from_secs(2)).contains(&lived),
         "{lived:?}"

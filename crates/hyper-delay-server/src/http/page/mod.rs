@@ -47,8 +47,8 @@ const PAGE: &str = concat!(
     "</script>\n</html>\n",
 );
 
-/// What the page may load and run: its own style and script, and answers of this server. The icon
-/// is in the page.
+/// The content security policy: the style and the script of the page, and answers of this server.
+/// The icon is in the page.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let (style, script) = (hash(style!()), hash(script!()));
     format!(

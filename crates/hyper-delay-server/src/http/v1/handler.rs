@@ -9,31 +9,33 @@ use axum::{
 };
 
 use super::{
-    access,
-    line::LineOf,
+    caller,
+    line_builder::LineBuilder,
     operation::{self, Operation},
     query,
 };
-use crate::connection::Asked;
+use crate::connection::OneShotRequest;
 use crate::http::{
-    guard::{one, too_long},
-    listener::Ends,
+    host_check::{single_header, too_long},
+    listener::ConnectionInfo,
     problem::{Problem, code},
     state,
 };
-use hyper_delay_protocol::{Code, Encoder, Line, Refusal, Reply, Request as Kind, Version, parse};
+use hyper_delay_protocol::{
+    Code, Encoder, Line, Refusal, Reply, Request as ProtocolRequest, Version, parse,
+};
 
 type Params = Result<RawPathParams, RawPathParamsRejection>;
 
 /// Answers a request for an operation.
 pub(super) async fn handle(
     operation: &'static Operation,
-    State(state): State<Arc<state::State>>,
-    Extension(ends): Extension<Ends>,
+    State(state): State<Arc<state::HttpState>>,
+    Extension(info): Extension<ConnectionInfo>,
     params: Params,
     request: Request,
 ) -> Response {
-    match answer(operation, &state, ends, params, request).await {
+    match answer(operation, &state, info, params, request).await {
         Ok(reply) => success(&reply),
         Err(problem) => problem.json(),
     }
@@ -41,13 +43,13 @@ pub(super) async fn handle(
 
 async fn answer(
     operation: &'static Operation,
-    state: &state::State,
-    ends: Ends,
+    state: &state::HttpState,
+    info: ConnectionInfo,
     params: Params,
     request: Request,
 ) -> Result<Reply, Problem> {
-    let serving = state.serving()?;
-    let caller = access::caller(&serving, ends, request.headers()).await?;
+    let backend = state.backend()?;
+    let caller = caller::identify(&backend, info, request.headers()).await?;
     if operation.is_change() {
         caller.may_change()?;
     }
@@ -58,24 +60,24 @@ async fn answer(
         true => body(state, request).await?,
         false => Bytes::new(),
     };
-    let line = line_of(operation, &params, query.as_deref(), &body)?;
+    let line = build_line(operation, &params, query.as_deref(), &body)?;
     match &line.request {
         // As those of /metrics.
-        Kind::Future => caller.may_see_numbers()?,
+        ProtocolRequest::Future => caller.may_see_numbers()?,
         _ => caller.may_read()?,
     }
-    let asked = Asked {
+    let request = OneShotRequest {
         line,
-        address: ends.address,
+        address: info.address,
         grant: caller.grant().cloned(),
     };
-    let reply = serving.request(asked).await?;
-    refused(reply)
+    let reply = backend.request(request).await?;
+    check_reply(reply)
 }
 
 /// A change needs this type: a page of another site cannot send it without being asked.
-fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let kind = one(headers, CONTENT_TYPE)?.unwrap_or_default();
+fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let kind = single_header(headers, CONTENT_TYPE)?.unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     match essence.eq_ignore_ascii_case("application/json") {
         true => Ok(()),
@@ -86,24 +88,24 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-async fn body(state: &state::State, request: Request) -> Result<Bytes, Problem> {
-    is_json(request.headers())?;
+async fn body(state: &state::HttpState, request: Request) -> Result<Bytes, Problem> {
+    require_json(request.headers())?;
     let most = state.configs.borrow().max_line_bytes;
     let body = to_bytes(request.into_body(), most).await;
     body.map_err(|_| too_long(&format!("more than {most}"), most))
 }
 
 /// Returns the line of the protocol that a request is.
-pub(super) fn line_of<'p>(
+pub(super) fn build_line<'p>(
     operation: &Operation,
     params: impl IntoIterator<Item = (&'p str, &'p str)>,
     query: Option<&str>,
     body: &[u8],
 ) -> Result<Line, Problem> {
-    let mut line = LineOf::new(operation.kind);
+    let mut line = LineBuilder::new(operation.kind);
     let query = query::read(query, &operation.parameters())?;
     for (name, value) in params {
-        let part = operation::in_path(name);
+        let part = operation::path_parameter(name);
         let is_in_query = query.iter().any(|(other, _)| other.name == part.name);
         match (is_in_query, value) {
             (false, _) => line.add(part, value),
@@ -118,10 +120,10 @@ pub(super) fn line_of<'p>(
         line.add(parameter, &value);
     }
     line.add_body(body, operation.body)?;
-    let line = parse(line.end().as_bytes())?;
+    let line = parse(line.finish().as_bytes())?;
     match &line.request {
         // Only a connection has a route of its own.
-        Kind::Schedule(schedule) if schedule.route.is_none() => Err(Problem::of(
+        ProtocolRequest::Schedule(schedule) if schedule.route.is_none() => Err(Problem::of(
             Code::MissingField,
             "route_key is missing: give a string of 1 to 128 bytes",
         )),
@@ -130,7 +132,7 @@ pub(super) fn line_of<'p>(
 }
 
 /// Returns the problem that a reply tells.
-fn refused(reply: Reply) -> Result<Reply, Problem> {
+fn check_reply(reply: Reply) -> Result<Reply, Problem> {
     let not_found = |what: &str, route: &str, id: &str| {
         let text = format!("the route {route:?} has no {what} {id:?} (any more): check both names");
         Err(Problem::new(code::NOT_FOUND, text))

@@ -4,9 +4,9 @@
 //! checked and answered as one that came over TCP, and the body of the answer is the reply's line.
 //! `openapi.json` describes the operations.
 
-mod access;
+mod caller;
 mod handler;
-mod line;
+mod line_builder;
 mod operation;
 mod query;
 mod search;
@@ -26,25 +26,27 @@ use super::{
     problem::{Problem, code},
     state,
 };
-pub(super) use access::caller;
+pub(super) use caller::identify;
 use operation::OPERATIONS;
 #[cfg(any(test, feature = "test-util"))]
 pub use search::search_all;
-pub(super) use search::{Found, Wanted, search};
+pub(super) use search::{SearchQuery, SearchResults, search};
 
 /// The description of the operations.
 const OPENAPI: &str = include_str!("../../../openapi.json");
 
 /// Whether a path is of this part of the listener.
-pub(super) fn has(path: &str) -> bool {
+pub(super) fn is_v1_path(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/")
 }
 
 /// Adds the operations.
-pub(super) fn add_to(mut router: Router<Arc<state::State>>) -> Router<Arc<state::State>> {
+pub(super) fn add_routes(
+    mut router: Router<Arc<state::HttpState>>,
+) -> Router<Arc<state::HttpState>> {
     for operation in OPERATIONS {
-        let handler = move |state: State<Arc<state::State>>, ends, params, request: Request| {
-            handler::handle(operation, state, ends, params, request)
+        let handler = move |state: State<Arc<state::HttpState>>, info, params, request: Request| {
+            handler::handle(operation, state, info, params, request)
         };
         router = router.route(operation.path, on(operation.filter(), handler));
     }
@@ -69,7 +71,7 @@ pub fn read(
     let parts = operation.path.split('/');
     let names = parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let params = names.map(|part| (part, name));
-    let line = handler::line_of(operation, params, Some(query), body).ok()?;
+    let line = handler::build_line(operation, params, Some(query), body).ok()?;
     Some((operation.path, line))
 }
 

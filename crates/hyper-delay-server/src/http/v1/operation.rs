@@ -2,9 +2,9 @@
 
 use axum::routing::MethodFilter;
 
-use super::query::{Kind, Parameter};
+use super::query::{Parameter, ParameterKind};
 
-/// What a method does on a path.
+/// An operation: a method on a path.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) method: Method,
@@ -41,7 +41,9 @@ impl Operation {
     pub(super) fn parameters(&self) -> Vec<Parameter> {
         let parts = self.path.split('/');
         let names = parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let named = names.map(in_path).filter(|part| part.kind == Kind::Text);
+        let named = names
+            .map(path_parameter)
+            .filter(|part| part.kind == ParameterKind::Text);
         self.query.iter().copied().chain(named).collect()
     }
 
@@ -82,17 +84,17 @@ const fn delete(path: &'static str, kind: &'static str) -> Operation {
 }
 
 pub(super) const fn text(name: &'static str, field: &'static str) -> Parameter {
-    let kind = Kind::Text;
+    let kind = ParameterKind::Text;
     Parameter { name, field, kind }
 }
 
 const fn number(name: &'static str) -> Parameter {
-    let (field, kind) = (name, Kind::Number);
+    let (field, kind) = (name, ParameterKind::Number);
     Parameter { name, field, kind }
 }
 
 const fn flag(name: &'static str) -> Parameter {
-    let (field, kind) = (name, Kind::Flag);
+    let (field, kind) = (name, ParameterKind::Flag);
     Parameter { name, field, kind }
 }
 
@@ -111,7 +113,7 @@ const UNTIL: Parameter = number("until");
 pub(super) const IN_QUERY: &str = "-";
 
 /// The field that a part of a path becomes.
-pub(super) const fn in_path(name: &str) -> Parameter {
+pub(super) const fn path_parameter(name: &str) -> Parameter {
     match name.as_bytes() {
         b"route" => ROUTE,
         b"job" => number("job"),

@@ -13,12 +13,12 @@ pub(super) struct Parameter {
     pub(super) name: &'static str,
     /// The field of the protocol that it becomes.
     pub(super) field: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ParameterKind,
 }
 
 /// The JSON that a parameter becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ParameterKind {
     Text,
     Number,
     Flag,
@@ -76,7 +76,7 @@ fn decoded(text: &str) -> Result<Cow<'_, str>, Problem> {
         .map_err(|_| bad())
 }
 
-impl Kind {
+impl ParameterKind {
     /// Returns a value as JSON. One that is not of its kind becomes a text, which the protocol
     /// refuses with the cure.
     pub(super) fn json(self, value: &str) -> String {
@@ -104,12 +104,12 @@ mod tests {
         Parameter {
             name: "route",
             field: "route_key",
-            kind: Kind::Text,
+            kind: ParameterKind::Text,
         },
         Parameter {
             name: "limit",
             field: "limit",
-            kind: Kind::Number,
+            kind: ParameterKind::Number,
         },
     ];
 

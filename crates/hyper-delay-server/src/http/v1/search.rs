@@ -2,8 +2,8 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use serde_json::{Value, json};
 
-use crate::http::state::Sees;
-use hyper_delay_engine::ledger::View;
+use crate::http::state::RouteFilter;
+use hyper_delay_engine::ledger::LedgerView;
 use hyper_delay_store::{ReadStore, StoreError};
 
 /// The routes in which an id is looked for. With each, two keys are read: its counts and the name.
@@ -12,9 +12,9 @@ const ROUTES: usize = 990;
 /// The tasks that are returned, at most.
 const TASKS: usize = 20;
 
-/// What a search is for.
+/// A search for the tasks with an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::http) struct Wanted {
+pub(in crate::http) struct SearchQuery {
     pub(super) id: String,
     /// The `next` of the answer before. Empty: from the first route on.
     pub(super) after: String,
@@ -22,7 +22,7 @@ pub(in crate::http) struct Wanted {
 
 /// The tasks with an id.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::http) struct Found {
+pub(in crate::http) struct SearchResults {
     tasks: Vec<(Arc<str>, &'static str, u64)>,
     /// Whether there are routes that were not looked at.
     more: bool,
@@ -37,31 +37,31 @@ pub(in crate::http) struct Found {
 ///
 /// If the store cannot be read.
 pub(in crate::http) fn search<S: ReadStore>(
-    view: &View<S>,
-    wanted: &Wanted,
-    sees: Sees<'_>,
-) -> Result<Found, StoreError> {
+    view: &LedgerView<S>,
+    query: &SearchQuery,
+    is_visible: RouteFilter<'_>,
+) -> Result<SearchResults, StoreError> {
     let mut routes: Vec<Arc<str>> = Vec::new();
     let mut seen = 0;
     let mut more = false;
-    view.routes_after(&wanted.after, |route, _| {
+    view.routes_after(&query.after, |route, _| {
         if seen == ROUTES {
             more = true;
             return ControlFlow::Break(());
         }
         seen += 1;
-        if sees(route) {
+        if is_visible(route) {
             routes.push(route.into());
         }
         ControlFlow::Continue(())
     })?;
-    let mut found = Found {
+    let mut found = SearchResults {
         tasks: Vec::new(),
         more,
         next: routes.last().filter(|_| more).cloned(),
     };
     for route in routes {
-        if let Some(name) = view.name(&route, &wanted.id)? {
+        if let Some(name) = view.name(&route, &query.id)? {
             if found.tasks.len() == TASKS {
                 found.more = true;
                 found.next = found.tasks.last().map(|(route, ..)| route.clone());
@@ -74,7 +74,7 @@ pub(in crate::http) fn search<S: ReadStore>(
     Ok(found)
 }
 
-impl Found {
+impl SearchResults {
     pub(super) fn json(&self, id: &str) -> Value {
         let tasks = self.tasks.iter();
         let tasks = tasks.map(|(route, state, fire_at)| {
@@ -94,14 +94,14 @@ impl Found {
 ///
 /// If the store cannot be read.
 #[cfg(any(test, feature = "test-util"))]
-pub fn search_all<S: ReadStore>(view: &View<S>, id: &str) -> Result<Vec<Value>, StoreError> {
+pub fn search_all<S: ReadStore>(view: &LedgerView<S>, id: &str) -> Result<Vec<Value>, StoreError> {
     let mut answers = Vec::new();
     let mut after = String::new();
     loop {
         let id = id.to_owned();
         let found = search(
             view,
-            &Wanted {
+            &SearchQuery {
                 id: id.clone(),
                 after,
             },
@@ -119,7 +119,7 @@ pub fn search_all<S: ReadStore>(view: &View<S>, id: &str) -> Result<Vec<Value>, 
 mod tests {
     use super::*;
     use hyper_delay_engine::{
-        ledger::{Ledger, Op, Order},
+        ledger::{Ledger, Op, ScheduleOrder},
         sizes::Sizes,
     };
     use hyper_delay_protocol::Compression;
@@ -130,7 +130,7 @@ mod tests {
         let store = Arc::new(Fake::default());
         let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
         for route in (0..routes).map(|route| format!("{route:04}")) {
-            let order = Order {
+            let order = ScheduleOrder {
                 route: route.into(),
                 id: id.into(),
                 named: true,
@@ -148,15 +148,25 @@ mod tests {
         store
     }
 
-    fn find_after(store: &Arc<Fake>, id: &str, after: &str, sees: Sees<'_>) -> Found {
+    fn find_after(
+        store: &Arc<Fake>,
+        id: &str,
+        after: &str,
+        is_visible: RouteFilter<'_>,
+    ) -> SearchResults {
         let (id, after) = (id.to_owned(), after.to_owned());
-        search(&View::new(store.clone()), &Wanted { id, after }, sees).unwrap()
+        search(
+            &LedgerView::new(store.clone()),
+            &SearchQuery { id, after },
+            is_visible,
+        )
+        .unwrap()
     }
 
-    fn find(store: &Arc<Fake>, id: &str, sees: Sees<'_>) -> (usize, bool, usize) {
-        let before = store.asked().keys;
-        let found = find_after(store, id, "", sees);
-        (found.tasks.len(), found.more, store.asked().keys - before)
+    fn find(store: &Arc<Fake>, id: &str, is_visible: RouteFilter<'_>) -> (usize, bool, usize) {
+        let before = store.calls().keys;
+        let found = find_after(store, id, "", is_visible);
+        (found.tasks.len(), found.more, store.calls().keys - before)
     }
 
     #[test]
@@ -183,9 +193,9 @@ mod tests {
         let mut routes = Vec::new();
         let mut after = String::new();
         loop {
-            let before = store.asked().keys;
+            let before = store.calls().keys;
             let found = find_after(&store, "a", &after, &|_| true);
-            assert!(store.asked().keys - before <= 2_000);
+            assert!(store.calls().keys - before <= 2_000);
             routes.extend(found.tasks.iter().map(|(route, ..)| route.to_string()));
             assert_eq!(found.more, found.next.is_some());
             let Some(next) = found.next else {

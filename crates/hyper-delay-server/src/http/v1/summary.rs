@@ -1,4 +1,4 @@
-//! What the page shows beyond the replies of the protocol.
+//! Answers for the page that are not replies of the protocol: numbers, rights and searches.
 
 use std::{
     sync::Arc,
@@ -14,13 +14,13 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{
-    access::{self, Caller},
+    caller::{self, Caller},
     operation::text,
     query,
-    search::Wanted,
+    search::SearchQuery,
 };
 use crate::http::{
-    listener::Ends,
+    listener::ConnectionInfo,
     problem::{Problem, code},
     state,
 };
@@ -29,31 +29,31 @@ use hyper_delay_engine::metrics;
 /// The longest id, and the longest route, in bytes.
 const LONGEST_NAME: usize = 128;
 
-/// The numbers of what the sender may look into, and what it may do.
+/// Answers with the numbers of the routes that the sender may see, and with its rights.
 pub(super) async fn summary(
-    State(state): State<Arc<state::State>>,
-    Extension(ends): Extension<Ends>,
+    State(state): State<Arc<state::HttpState>>,
+    Extension(info): Extension<ConnectionInfo>,
     request: Request,
 ) -> Response {
-    answer(numbers(&state, ends, request).await)
+    answer(summary_json(&state, info, request).await)
 }
 
-/// What the sender may do.
+/// Answers with the rights of the sender.
 pub(super) async fn access(
-    State(state): State<Arc<state::State>>,
-    Extension(ends): Extension<Ends>,
+    State(state): State<Arc<state::HttpState>>,
+    Extension(info): Extension<ConnectionInfo>,
     request: Request,
 ) -> Response {
-    answer(own_rights(&state, ends, request).await)
+    answer(access_json(&state, info, request).await)
 }
 
 /// Answers with the tasks that have an id, on any route.
 pub(super) async fn search(
-    State(state): State<Arc<state::State>>,
-    Extension(ends): Extension<Ends>,
+    State(state): State<Arc<state::HttpState>>,
+    Extension(info): Extension<ConnectionInfo>,
     request: Request,
 ) -> Response {
-    answer(found(&state, ends, request).await)
+    answer(search_json(&state, info, request).await)
 }
 
 fn answer(body: Result<Value, Problem>) -> Response {
@@ -63,35 +63,43 @@ fn answer(body: Result<Value, Problem>) -> Response {
     }
 }
 
-async fn numbers(state: &state::State, ends: Ends, request: Request) -> Result<Value, Problem> {
-    let serving = state.serving()?;
-    let caller = access::caller(&serving, ends, request.headers()).await?;
+async fn summary_json(
+    state: &state::HttpState,
+    info: ConnectionInfo,
+    request: Request,
+) -> Result<Value, Problem> {
+    let backend = state.backend()?;
+    let caller = caller::identify(&backend, info, request.headers()).await?;
     caller.may_see_numbers()?;
     query::read(request.uri().query(), &[])?;
-    let counted = serving.metrics.clone();
-    let gauges = state.page_gauges(serving).await;
+    let counted = backend.metrics.clone();
+    let gauges = state.page_gauges(backend).await;
     let gauges = gauges.map_err(|reason| Problem::new(code::UNAVAILABLE, reason))?;
-    let sees = |route: &str| caller.sees(route);
-    let mut summary = metrics::summary(&counted, &gauges, sees, caller.sees_all());
+    let is_visible = |route: &str| caller.can_see(route);
+    let mut summary = metrics::summary(&counted, &gauges, is_visible, caller.can_see_all());
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     summary["now"] = json!(now.map_or(0, |now| now.as_millis() as u64));
-    summary["access"] = rights(&caller);
+    summary["access"] = rights_json(&caller);
     Ok(summary)
 }
 
-async fn own_rights(state: &state::State, ends: Ends, request: Request) -> Result<Value, Problem> {
-    let serving = state.serving()?;
-    let caller = access::caller(&serving, ends, request.headers()).await?;
+async fn access_json(
+    state: &state::HttpState,
+    info: ConnectionInfo,
+    request: Request,
+) -> Result<Value, Problem> {
+    let backend = state.backend()?;
+    let caller = caller::identify(&backend, info, request.headers()).await?;
     // The holder of a token may know what it gives.
     if caller.grant().is_none() {
         caller.may_see_numbers()?;
     }
     query::read(request.uri().query(), &[])?;
-    Ok(rights(&caller))
+    Ok(rights_json(&caller))
 }
 
-/// What the sender may do, so that the page need not try.
-fn rights(caller: &Caller) -> Value {
+/// Returns the rights of the sender, so that the page need not try.
+fn rights_json(caller: &Caller) -> Value {
     match caller.grant() {
         Some(grant) => json!({
             "needs_token": true,
@@ -103,12 +111,16 @@ fn rights(caller: &Caller) -> Value {
     }
 }
 
-async fn found(state: &state::State, ends: Ends, request: Request) -> Result<Value, Problem> {
-    let serving = state.serving()?;
-    let caller = access::caller(&serving, ends, request.headers()).await?;
+async fn search_json(
+    state: &state::HttpState,
+    info: ConnectionInfo,
+    request: Request,
+) -> Result<Value, Problem> {
+    let backend = state.backend()?;
+    let caller = caller::identify(&backend, info, request.headers()).await?;
     caller.may_see_tasks()?;
     let known = [text("id", "id"), text("after", "after")];
-    let mut wanted = Wanted {
+    let mut query = SearchQuery {
         id: String::new(),
         after: String::new(),
     };
@@ -119,16 +131,16 @@ async fn found(state: &state::State, ends: Ends, request: Request) -> Result<Val
             return Err(Problem::bad_field(text));
         }
         match name {
-            "after" => wanted.after = value.into_owned(),
-            _ => wanted.id = value.into_owned(),
+            "after" => query.after = value.into_owned(),
+            _ => query.id = value.into_owned(),
         }
     }
-    if wanted.id.is_empty() {
+    if query.id.is_empty() {
         return Err(Problem::bad_field("id is missing: give ?id="));
     }
-    let id = wanted.id.clone();
-    let sees = move |route: &str| caller.sees(route);
-    let found = state.search(serving, wanted, sees).await;
+    let id = query.id.clone();
+    let is_visible = move |route: &str| caller.can_see(route);
+    let found = state.search(backend, query, is_visible).await;
     let found = found.map_err(|reason| Problem::new(code::UNAVAILABLE, reason))?;
     Ok(found.json(&id))
 }

@@ -39,10 +39,10 @@ fn the_file_has_every_operation_with_its_parameters() {
         let query = operation.parameters().into_iter();
         let query: BTreeSet<String> = query.map(|parameter| parameter.name.to_owned()).collect();
         assert_eq!(parameters(written, "query"), query, "{operation:?}");
-        let in_path = operation.path.split('/');
-        let in_path = in_path.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let in_path: BTreeSet<String> = in_path.map(str::to_owned).collect();
-        assert_eq!(parameters(written, "path"), in_path, "{operation:?}");
+        let names = operation.path.split('/');
+        let names = names.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        assert_eq!(parameters(written, "path"), names, "{operation:?}");
         assert_eq!(written["requestBody"].is_object(), operation.has_body());
     }
     let written = document["paths"].as_object().unwrap().values();

@@ -34,16 +34,17 @@ impl OwnCertificate {
 }
 
 impl Material<'_> {
-    /// Returns both sides of a link, and the certificate of the node, if all files are valid and belong together.
-    pub(in crate::tls) fn nodes(
+    /// Returns both sides of a link, and the certificate of the node, if all files are valid and
+    /// belong together.
+    pub(in crate::tls) fn into_link_tls(
         mut self,
     ) -> Result<(ServerConfig, ClientConfig, OwnCertificate), TlsError> {
-        self.fields = Fields::OF_NODES;
+        self.fields = FieldNames::OF_NODES;
         let (files, fields) = (self.files, self.fields);
         let copied = |bytes: &io::Result<Vec<u8>>| bytes.as_deref().map(<[u8]>::to_vec).ok();
         let (cert, key) = (copied(&self.cert), copied(&self.key));
         let ca = self.client_ca.as_ref().and_then(copied);
-        let accepting = self.server()?;
+        let accepting = self.into_server_tls()?;
         if accepting.validity.is_some_and(Validity::is_authority) {
             let why = "whose first certificate is that of an authority (CA:TRUE), which other nodes \
                        refuse: give one with CA:FALSE that `ca` has signed";
@@ -71,7 +72,7 @@ impl Material<'_> {
             .expect("the provider has cipher suites for all versions")
             .with_root_certificates(authorities)
             .with_client_auth_cert(chain, key)
-            .map_err(|error| refused(fields, files, &error))?;
+            .map_err(|error| key_error(fields, files, &error))?;
         client.alpn_protocols = vec![LINK.to_vec()];
         Ok((server, client, own))
     }

@@ -100,7 +100,7 @@ fn sessions_are_not_resumed() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     fs::write(&files.cert, made.cert.pem()).unwrap();
     fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
-    let config = Material::read(&files).server().unwrap().config;
+    let config = Material::read(&files).into_server_tls().unwrap().config;
     let authority = made.cert.der();
     for version in [&TLS12, &TLS13] {
         let kinds = handshakes(&config, authority, version);

@@ -4,13 +4,13 @@ use clap::Args;
 
 use super::{
     super::{
-        Failure,
-        remote::{print, report, write_report},
+        CommandError,
+        output::{print, report, write_report},
     },
-    At, Opened,
+    ConfigArg, OpenedCluster,
 };
 use hyper_delay_archive::salvage::{self, SalvageError};
-use hyper_delay_cluster::{admin::AdminError, import::Importing, setup};
+use hyper_delay_cluster::{admin::AdminError, import::ClusterImport, setup};
 
 /// Take the tasks of a stopped server into a new cluster.
 ///
@@ -28,35 +28,37 @@ pub(super) struct Import {
     #[arg(long, value_name = "DIR")]
     from: PathBuf,
     #[command(flatten)]
-    at: At,
+    at: ConfigArg,
 }
 
 impl Import {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        let Opened {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let OpenedCluster {
             config,
             cluster,
             admin,
         } = self.at.open()?;
         if !self.from.is_dir() {
-            return Err(Failure::NothingToImport(self.from));
+            return Err(CommandError::NothingToImport(self.from));
         }
         let member = setup::member(&cluster);
-        admin.check_beginning(&member).await?;
+        admin.check_can_import(&member).await?;
         let charter = admin.cluster().await?;
         verify(&self.from)?;
-        let importing = Importing::begin(&config.data_dir, charter)?;
+        let importing = ClusterImport::begin(&config.data_dir, charter)?;
         let imported = importing.split(&self.from)?;
         for folder in importing.folders() {
             verify(&folder)?;
         }
-        if let Err(refused) = admin.check_journals(&imported.beginnings).await {
+        if let Err(refused) = admin.check_journals(&imported.journal_starts).await {
             if let AdminError::InUse { .. } = refused {
                 importing.discard()?;
             }
             return Err(refused.into());
         }
-        admin.begin(&member, &imported.beginnings).await?;
+        admin
+            .start_journals(&member, &imported.journal_starts)
+            .await?;
         importing.finish()?;
         print(&format!(
             "imported {imported}, into {} shards in {}",
@@ -71,15 +73,15 @@ impl Import {
 }
 
 /// Refuses a store that is damaged.
-fn verify(directory: &Path) -> Result<(), Failure> {
+fn verify(directory: &Path) -> Result<(), CommandError> {
     let verified = salvage::verify(directory, &mut |line| write_report(line));
     let verified = verified.map_err(|error| match error {
-        SalvageError::Output(error) => Failure::Report(error),
+        SalvageError::Output(error) => CommandError::Report(error),
         error => error.into(),
     })?;
     match verified.findings {
         0 => Ok(()),
-        findings => Err(Failure::Damaged {
+        findings => Err(CommandError::Damaged {
             directory: directory.to_owned(),
             findings,
             tasks: verified.tasks,

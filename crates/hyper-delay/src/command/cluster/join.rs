@@ -2,12 +2,12 @@ use clap::Args;
 
 use super::{
     super::{
-        Failure,
-        remote::{print, report},
+        CommandError,
+        output::{print, report},
     },
-    At, Opened,
+    ConfigArg, OpenedCluster,
 };
-use hyper_delay_cluster::{admin::Was, setup};
+use hyper_delay_cluster::{admin::PreviousMembership, setup};
 
 /// Make the node of the configuration a member, and make the cluster if there is none.
 ///
@@ -20,12 +20,12 @@ pub(super) struct Join {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=32))]
     shards: Option<u16>,
     #[command(flatten)]
-    at: At,
+    at: ConfigArg,
 }
 
 impl Join {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        let Opened { cluster, admin, .. } = self.at.open()?;
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let OpenedCluster { cluster, admin, .. } = self.at.open()?;
         let member = setup::member(&cluster);
         let joined = admin.join(&member, self.shards).await?;
         let (id, shards) = (joined.charter.cluster, joined.charter.shards);
@@ -34,8 +34,8 @@ impl Join {
             false => format!("cluster {id:032x} has {shards} shards"),
         })?;
         let before = match joined.was {
-            Was::Stranger | Was::Member => String::new(),
-            Was::Elsewhere(address) => format!("; its address was {address}"),
+            PreviousMembership::NotMember | PreviousMembership::Member => String::new(),
+            PreviousMembership::OtherAddress(address) => format!("; its address was {address}"),
         };
         print(&format!(
             "node {} at {} is a member ({} of {}){before}",

@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
-use super::{Failure, log};
+use super::{CommandError, log};
 use hyper_delay_cluster::{admin::Admin, log::etcd::Etcd, setup};
 use hyper_delay_config::{self, Config, LogFormat, Overrides};
 
@@ -26,11 +26,11 @@ use hyper_delay_config::{self, Config, LogFormat, Overrides};
   hyper-delay cluster import --from data/db --config /etc/hyper-delay.json")]
 pub(super) struct Cluster {
     #[command(subcommand)]
-    act: Act,
+    command: ClusterCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Act {
+enum ClusterCommand {
     Join(join::Join),
     Remove(remove::Remove),
     Status(status::Status),
@@ -39,7 +39,7 @@ enum Act {
 
 /// Where the configuration is.
 #[derive(Debug, Args)]
-struct At {
+struct ConfigArg {
     /// Read this configuration file, which must exist.
     ///
     /// Default: the file that HYPER_DELAY_CONFIG names, or ./config.json.
@@ -51,15 +51,15 @@ struct At {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A configuration with a cluster.
-struct Opened {
+struct OpenedCluster {
     config: Config,
     cluster: hyper_delay_config::Cluster,
     /// An operator's view of the cluster.
     admin: Admin<Etcd>,
 }
 
-impl At {
-    fn open(self) -> Result<Opened, Failure> {
+impl ConfigArg {
+    fn open(self) -> Result<OpenedCluster, CommandError> {
         let flags = Overrides {
             file: self.config,
             ..Overrides::default()
@@ -68,12 +68,12 @@ impl At {
         let configuration = loaded.to_string();
         let config = loaded.config;
         let Some(cluster) = config.cluster.clone() else {
-            return Err(Failure::NotInCluster { configuration });
+            return Err(CommandError::NotInCluster { configuration });
         };
         let mut etcd = setup::etcd_config(&cluster)?;
         etcd.lease = etcd.lease.max(PATIENCE);
         let admin = Admin::new(Etcd::new(&etcd)?);
-        Ok(Opened {
+        Ok(OpenedCluster {
             config,
             cluster,
             admin,
@@ -82,24 +82,24 @@ impl At {
 }
 
 impl Cluster {
-    /// Whether nothing is lost if the reader of the output stops before its end.
+    /// Whether a broken pipe is harmless.
     pub(super) const fn is_for_reading(&self) -> bool {
-        matches!(self.act, Act::Status(_))
+        matches!(self.command, ClusterCommand::Status(_))
     }
 
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), CommandError> {
         // The error of the command has what the log would warn of.
         log::start(log::SILENT, LogFormat::Text);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(Failure::Runtime)?;
+            .map_err(CommandError::Runtime)?;
         runtime.block_on(async {
-            match self.act {
-                Act::Join(join) => join.run().await,
-                Act::Remove(remove) => remove.run().await,
-                Act::Status(status) => status.run().await,
-                Act::Import(import) => import.run().await,
+            match self.command {
+                ClusterCommand::Join(join) => join.run().await,
+                ClusterCommand::Remove(remove) => remove.run().await,
+                ClusterCommand::Status(status) => status.run().await,
+                ClusterCommand::Import(import) => import.run().await,
             }
         })
     }

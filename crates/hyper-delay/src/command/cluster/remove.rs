@@ -2,10 +2,10 @@ use clap::Args;
 
 use super::{
     super::{
-        Failure,
-        remote::{print, report},
+        CommandError,
+        output::{print, report},
     },
-    At, Opened,
+    ConfigArg, OpenedCluster,
 };
 
 /// Make a node no member any more.
@@ -22,12 +22,12 @@ pub(super) struct Remove {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    at: At,
+    at: ConfigArg,
 }
 
 impl Remove {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        let Opened { admin, .. } = self.at.open()?;
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let OpenedCluster { admin, .. } = self.at.open()?;
         let left = admin.remove(&self.node, self.force).await?;
         print(&format!(
             "node {} is no member any more; members left: {left}",

@@ -3,13 +3,13 @@ use serde::Serialize;
 
 use super::{
     super::{
-        Failure,
-        remote::{print, print_json, report},
+        CommandError,
+        output::{print, print_json, report},
     },
-    At, Opened,
+    ConfigArg, OpenedCluster,
     table::table,
 };
-use hyper_delay_cluster::admin::{self, Life, NodeStatus, ShardStatus};
+use hyper_delay_cluster::admin::{self, Liveness, NodeStatus, ShardStatus};
 
 /// Print the nodes of the cluster, who leads the shards, and how far the nodes are.
 ///
@@ -25,25 +25,25 @@ pub(super) struct Status {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    at: At,
+    at: ConfigArg,
 }
 
-/// What is printed for machines.
+/// The output of `--json`.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct StatusJson<'a> {
     #[serde(flatten)]
-    status: &'a admin::Status,
+    status: &'a admin::ClusterStatus,
     problems: &'a [String],
     notes: &'a [String],
 }
 
 impl Status {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        let Opened { admin, .. } = self.at.open()?;
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let OpenedCluster { admin, .. } = self.at.open()?;
         let status = admin.status().await?;
         let (problems, notes) = (status.problems(), status.notes());
         if self.json {
-            print_json(&Shown {
+            print_json(&StatusJson {
                 status: &status,
                 problems: &problems,
                 notes: &notes,
@@ -56,20 +56,20 @@ impl Status {
         }
         match problems.is_empty() {
             true => Ok(()),
-            false => Err(Failure::ClusterIsUnwell(problems.join("; "))),
+            false => Err(CommandError::ClusterIsUnwell(problems.join("; "))),
         }
     }
 }
 
 /// Returns the lines for people.
-fn lines(status: &admin::Status) -> Vec<String> {
+fn lines(status: &admin::ClusterStatus) -> Vec<String> {
     let mut lines = vec![format!("cluster {:032x}", status.charter.cluster)];
     lines.extend(nodes(status));
     lines.extend(shards(status));
     lines
 }
 
-fn nodes(status: &admin::Status) -> Vec<String> {
+fn nodes(status: &admin::ClusterStatus) -> Vec<String> {
     let head = ["node", "address", "state", "leads"];
     let row = |node: &NodeStatus| {
         let is_its = |shard: &&ShardStatus| {
@@ -77,9 +77,9 @@ fn nodes(status: &admin::Status) -> Vec<String> {
             leader.is_some_and(|leader| leader.alive && leader.node == node.node)
         };
         let state = match node.state {
-            Life::Alive => "alive",
-            Life::Silent => "silent",
-            Life::Left => "not running",
+            Liveness::Alive => "alive",
+            Liveness::Silent => "silent",
+            Liveness::Left => "not running",
         };
         let leads = status.shards.iter().filter(is_its).count().to_string();
         vec![
@@ -92,7 +92,7 @@ fn nodes(status: &admin::Status) -> Vec<String> {
     table(&head, status.nodes.iter().map(row).collect())
 }
 
-fn shards(status: &admin::Status) -> Vec<String> {
+fn shards(status: &admin::ClusterStatus) -> Vec<String> {
     let head = ["shard", "leader", "epoch", "first", "last", "KiB"].into_iter();
     let head: Vec<&str> = head
         .chain(status.nodes.iter().map(|node| &*node.node))
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use hyper_delay_cluster::{Charter, admin::LeaderStatus};
 
-    fn node(name: &str, state: Life) -> NodeStatus {
+    fn node(name: &str, state: Liveness) -> NodeStatus {
         NodeStatus {
             node: name.to_owned(),
             address: format!("{name}.internal:7002"),
@@ -167,15 +167,15 @@ mod tests {
             error: Some("etcd lacks it".to_owned()),
             ..shard(3, None, None, &[])
         };
-        let status = admin::Status {
+        let status = admin::ClusterStatus {
             charter: Charter {
                 cluster: 0xabc,
                 shards: 4,
             },
             nodes: vec![
-                node("a", Life::Alive),
-                node("node-b", Life::Silent),
-                node("c", Life::Left),
+                node("a", Liveness::Alive),
+                node("node-b", Liveness::Silent),
+                node("c", Liveness::Left),
             ],
             shards: vec![
                 shard(

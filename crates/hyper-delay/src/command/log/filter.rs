@@ -1,10 +1,10 @@
-//! Which lines the log has.
+//! The filter of the log: the lines that it has.
 
 use std::{env, ffi::OsString};
 
 use tracing_subscriber::{EnvFilter, filter::Directive};
 
-use hyper_delay_engine::scheduler::AUDIT;
+use hyper_delay_engine::scheduler::AUDIT_TARGET;
 
 /// The default filter of the server. Two libraries of the store log only errors that they also
 /// return, and without the name of a file.
@@ -29,7 +29,7 @@ pub(super) fn of_environment(default: &str) -> (EnvFilter, Option<String>) {
 
 /// Keeps the lines of the audit, whatever the filter is.
 fn audit() -> Directive {
-    let directive = format!("{AUDIT}=info");
+    let directive = format!("{AUDIT_TARGET}=info");
     directive.parse().expect("a target and a level")
 }
 

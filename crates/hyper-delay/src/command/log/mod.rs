@@ -1,4 +1,5 @@
-//! The log, on standard error. Nobody waits for it: lines go into a buffer, and a thread writes them.
+//! The log, on standard error. No thread waits for it: lines go into a buffer, and one thread
+//! writes them.
 
 mod buffer;
 mod filter;
@@ -16,18 +17,18 @@ use std::{
 use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
-use self::buffer::{Buffer, Line};
+use self::buffer::{LogBuffer, LogLine};
 use hyper_delay_config::LogFormat;
-use hyper_delay_engine::{log_loss::LineKind, scheduler::AUDIT};
+use hyper_delay_engine::{dropped_log_lines::LogLineKind, scheduler::AUDIT_TARGET};
 
 pub(super) use self::filter::SERVER;
 #[cfg(feature = "cluster")]
 pub(super) use self::filter::SILENT;
 
-/// How long the process waits at its end for what is not written yet.
+/// The maximum wait at the end of the process for unwritten lines.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-static BUFFER: Buffer = Buffer::new();
+static BUFFER: LogBuffer = LogBuffer::new();
 
 /// Starts logging with the filter in `RUST_LOG`, or with `default` if it is unset or unusable. Logs
 /// a warning if it is unusable.
@@ -36,7 +37,7 @@ pub(super) fn start(default: &str, format: LogFormat) {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .log_internal_errors(false)
-        .with_writer(Lines);
+        .with_writer(MakeLineWriter);
     match format {
         LogFormat::Text => lines
             .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none())
@@ -62,7 +63,7 @@ pub(super) fn start_client() {
 
 /// Puts a line of text in the log, whatever its filter and format are.
 pub(super) fn line(text: &str) {
-    put(LineKind::Error, format!("{text}\n").into_bytes());
+    put(LogLineKind::Error, format!("{text}\n").into_bytes());
 }
 
 /// Waits until the log is written, for at most a second.
@@ -78,8 +79,8 @@ pub(super) fn finish() {
     }
 }
 
-fn put(kind: LineKind, text: Vec<u8>) {
-    BUFFER.put(Line::new(kind, text));
+fn put(kind: LogLineKind, text: Vec<u8>) {
+    BUFFER.put(LogLine::new(kind, text));
     // Without success the lines wait, and the next one tries again.
     let _ = start_writing();
 }
@@ -101,29 +102,29 @@ fn start_writing() -> io::Result<()> {
 
 /// Makes a writer for each line.
 #[derive(Debug)]
-struct Lines;
+struct MakeLineWriter;
 
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = LineWriter;
+impl<'a> MakeWriter<'a> for MakeLineWriter {
+    type Writer = LogLineWriter;
 
-    fn make_writer(&'a self) -> LineWriter {
-        LineWriter(LineKind::Other)
+    fn make_writer(&'a self) -> LogLineWriter {
+        LogLineWriter(LogLineKind::Other)
     }
 
-    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> LineWriter {
-        LineWriter(match *metadata.level() {
-            _ if metadata.target() == AUDIT => LineKind::Audit,
-            Level::ERROR => LineKind::Error,
-            _ => LineKind::Other,
+    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> LogLineWriter {
+        LogLineWriter(match *metadata.level() {
+            _ if metadata.target() == AUDIT_TARGET => LogLineKind::Audit,
+            Level::ERROR => LogLineKind::Error,
+            _ => LogLineKind::Other,
         })
     }
 }
 
 /// Takes a line in one piece.
 #[derive(Debug)]
-struct LineWriter(LineKind);
+struct LogLineWriter(LogLineKind);
 
-impl Write for LineWriter {
+impl Write for LogLineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         put(self.0, line.to_vec());
         Ok(line.len())

@@ -6,9 +6,9 @@ use std::{
     io::{self, Write},
 };
 
-use super::buffer::{Buffer, Line};
+use super::buffer::{LogBuffer, LogLine};
 
-/// Returns a duplicate of standard error. Whoever writes to it holds no lock: not even a write that
+/// Returns a duplicate of standard error. A write to it holds no lock: not even a write that
 /// never ends keeps another thread from standard error.
 pub(super) fn standard_error() -> io::Result<File> {
     #[cfg(unix)]
@@ -26,8 +26,8 @@ pub(super) fn standard_error() -> io::Result<File> {
 }
 
 /// Writes the lines of a buffer for as long as the process runs.
-pub(super) fn run(buffer: &Buffer, out: File) -> ! {
-    let mut writer = Writer::new(out);
+pub(super) fn run(buffer: &LogBuffer, out: File) -> ! {
+    let mut writer = StderrWriter::new(out);
     loop {
         let line = buffer.next();
         let is_written = writer.write(&text(&line));
@@ -36,7 +36,7 @@ pub(super) fn run(buffer: &Buffer, out: File) -> ! {
 }
 
 /// Returns the text of a line, with the number of those that were left out before it.
-pub(super) fn text(line: &Line) -> Cow<'_, [u8]> {
+pub(super) fn text(line: &LogLine) -> Cow<'_, [u8]> {
     match line.left_out {
         0 => Cow::Borrowed(&line.text),
         lines => Cow::Owned(with_left_out(&line.text, lines)),
@@ -54,13 +54,13 @@ fn with_left_out(line: &[u8], lines: u64) -> Vec<u8> {
 
 /// Writes whole lines, each in one call if the file takes it at once.
 #[derive(Debug)]
-struct Writer {
+struct StderrWriter {
     out: File,
     /// Whether a line was written in part. The next one begins with the end of that one.
     is_cut: bool,
 }
 
-impl Writer {
+impl StderrWriter {
     const fn new(out: File) -> Self {
         Self { out, is_cut: false }
     }
@@ -84,7 +84,8 @@ impl Writer {
                     self.is_cut = written > start && written < bytes.len();
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Another process that shares the file has made it non-blocking, and may need it so.
+                // Another process that shares the file has made it non-blocking, and may need it
+                // so.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait()?,
                 Err(error) => return Err(error),
             }
@@ -122,9 +123,9 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (Writer, UnixStream) {
+    fn pair() -> (StderrWriter, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("sockets can be made");
-        (Writer::new(File::from(OwnedFd::from(ours))), theirs)
+        (StderrWriter::new(File::from(OwnedFd::from(ours))), theirs)
     }
 
     #[test]
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_line_after_one_that_was_cut_begins_at_the_start_of_a_line() {
-        let mut writer = Writer::new(File::options().write(true).open("/dev/full").unwrap());
+        let mut writer = StderrWriter::new(File::options().write(true).open("/dev/full").unwrap());
         let error = writer.write(b"first\n").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(!writer.is_cut, "nothing of it was written");

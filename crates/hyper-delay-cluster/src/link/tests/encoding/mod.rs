@@ -1,4 +1,4 @@
-//! What links carry, as bytes.
+//! The encoding of messages on links.
 
 mod random;
 
@@ -12,7 +12,7 @@ use crate::{
     forward::wire::{ToLeader, ToServing},
     link::{
         frame::{self, Frame},
-        hello,
+        handshake,
     },
 };
 use hyper_delay_protocol::{Reply, Request};
@@ -58,9 +58,9 @@ fn every_variant_of_every_message_arrives_as_it_was_sent() {
     for expected in [
         "Request::Bulk",
         "Reply::Job",
-        "Why::Gone",
+        "UnsentReason::Gone",
         "SocketAddr::V6",
-        "Word::Failed",
+        "JobWord::Failed",
     ] {
         assert!(
             drawn.contains_key(expected),
@@ -97,7 +97,7 @@ fn damaged_bytes_are_an_error_or_another_message() {
 }
 
 /// If this fails, a node of the last release cannot be linked to one of this release: raise
-/// [`hello::FORMAT`], then write down the new number.
+/// [`handshake::FORMAT`], then write down the new number.
 #[test]
 fn messages_have_the_bytes_of_their_version() {
     let mut hasher = Xxh3::new();
@@ -107,7 +107,7 @@ fn messages_have_the_bytes_of_their_version() {
         hasher.update(&encoded(&random.draw::<Frame<ToServing>>()));
     }
     assert_eq!(
-        (hello::FORMAT, hasher.digest()),
+        (handshake::FORMAT, hasher.digest()),
         (3, 2_781_119_081_159_010_568)
     );
 }

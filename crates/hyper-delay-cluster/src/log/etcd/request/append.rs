@@ -3,11 +3,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper_delay_etcd::{Client, Compare, Delete, Get, Keys, Put, Relation, Txn};
 
-use super::Done;
+use super::TxnAnswer;
 use crate::{
     ShardId,
     log::{
-        Answer, Appended, Fence,
+        AppendOutcome, Fence, LogAnswer,
         etcd::{error::EtcdError, key},
     },
 };
@@ -19,8 +19,8 @@ pub(super) async fn append(
     fence: Fence,
     seq: u64,
     entry: &Arc<[u8]>,
-) -> Result<Answer, EtcdError> {
-    let (lead, place) = (key::lead(fence.shard), key::entry(fence.shard, seq));
+) -> Result<LogAnswer, EtcdError> {
+    let (lead, place) = (key::leader(fence.shard), key::entry(fence.shard, seq));
     let follows = match seq.checked_sub(1) {
         Some(before) => Compare::present(key::entry(fence.shard, before)),
         // There is no place before the first one, so this must not hold: no version is below 0.
@@ -33,17 +33,17 @@ pub(super) async fn append(
         .then(Put::new(place.clone(), Bytes::copy_from_slice(entry)))
         .or_else(Get::new(place))
         .or_else(Get::new(lead).keys_only());
-    let mut done = Done::run(client, txn).await?;
+    let mut done = TxnAnswer::run(client, txn).await?;
     if done.succeeded {
-        return Ok(Answer::Appended(Appended::Done));
+        return Ok(LogAnswer::Appended(AppendOutcome::Done));
     }
     let (there, leads) = (done.read_one()?, done.read_one()?);
     let is_there = there.is_some_and(|there| there.value() == &**entry);
     let is_led = leads.is_some_and(|leads| leads.mod_revision() == fence.epoch);
-    Ok(Answer::Appended(match (is_there, is_led) {
-        (true, _) => Appended::Done,
-        (false, false) => Appended::Fenced,
-        (false, true) => Appended::Conflict,
+    Ok(LogAnswer::Appended(match (is_there, is_led) {
+        (true, _) => AppendOutcome::Done,
+        (false, false) => AppendOutcome::Fenced,
+        (false, true) => AppendOutcome::Conflict,
     }))
 }
 
@@ -56,10 +56,10 @@ pub(super) async fn trim(
     shard: ShardId,
     from: u64,
     below: u64,
-) -> Result<Answer, EtcdError> {
+) -> Result<LogAnswer, EtcdError> {
     if from < below {
         let places = Keys::range(key::entry(shard, from), key::entry(shard, below));
         client.delete(Delete::new(places)).await?;
     }
-    Ok(Answer::Done)
+    Ok(LogAnswer::Done)
 }

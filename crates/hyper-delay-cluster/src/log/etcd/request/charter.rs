@@ -1,6 +1,6 @@
 use hyper_delay_etcd::{Client, Compare, Get, Keys, Txn};
 
-use super::Done;
+use super::TxnAnswer;
 use crate::{
     Charter,
     log::etcd::{error::EtcdError, key, value},
@@ -14,9 +14,9 @@ pub(super) async fn charter(client: &Client) -> Result<Option<Charter>, EtcdErro
         .when(Compare::present(key::CHARTER))
         .then(Get::new(key::CHARTER))
         .or_else(any);
-    let mut done = Done::run(client, txn).await?;
+    let mut done = TxnAnswer::run(client, txn).await?;
     match (done.succeeded, done.read_one()?) {
-        (true, charter) => charter.as_ref().map(value::founded).transpose(),
+        (true, charter) => charter.as_ref().map(value::decode_charter).transpose(),
         (false, None) => Ok(None),
         (false, Some(_)) => Err(EtcdError::Missing(key::CHARTER.into())),
     }

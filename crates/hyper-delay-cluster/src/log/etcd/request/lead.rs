@@ -1,10 +1,10 @@
 use hyper_delay_etcd::{Client, Compare, Delete, Get, Keys, Put, Relation, Txn};
 
-use super::{Done, lease::is_of};
+use super::{TxnAnswer, heartbeat::is_of};
 use crate::{
     ShardId,
     log::{
-        Answer, Fence, Leader, LeaseId, Led, Member, Over,
+        Fence, Leader, LeaderAndHeartbeat, LeaseId, LogAnswer, Member, Takeover,
         etcd::{error::EtcdError, key, value},
     },
 };
@@ -17,48 +17,48 @@ pub(super) async fn lead(
     shard: ShardId,
     lease: LeaseId,
     member: &Member,
-    over: Option<&Over>,
-) -> Result<Answer, EtcdError> {
-    let lead = key::lead(shard);
+    over: Option<&Takeover>,
+) -> Result<LogAnswer, EtcdError> {
+    let lead = key::leader(shard);
     // A key that is absent has revision 0, like the epoch of no leader.
     let epoch = over.map_or(0, |over| over.epoch);
     let silence = over.and_then(|over| over.silence.as_ref());
     let silent = silence.map(|silence| {
-        let alive = key::alive(&silence.node);
+        let alive = key::heartbeat(&silence.node);
         Compare::mod_revision(alive, Relation::Equal, silence.revision)
     });
     let txn = Txn::new()
         .when_all(is_of(&member.node, lease))
         .when(Compare::mod_revision(&*lead, Relation::Equal, epoch))
         .when_all(silent)
-        .then(Put::new(lead.clone(), value::lead(member, lease)))
-        .then(Get::new(key::alive(&member.node)))
+        .then(Put::new(lead.clone(), value::encode_leader(member, lease)))
+        .then(Get::new(key::heartbeat(&member.node)))
         .or_else(Get::new(lead))
         .or_else(Get::new(Keys::prefix(key::ALIVE)));
-    let mut done = Done::run(client, txn).await?;
+    let mut done = TxnAnswer::run(client, txn).await?;
     if done.succeeded {
         let beat = done.read_one()?;
-        return Ok(Answer::Leads(Some(Led {
+        return Ok(LogAnswer::Leader(Some(LeaderAndHeartbeat {
             leader: Leader {
                 member: member.clone(),
                 // The key was written in this revision.
                 epoch: done.revision,
                 lease,
             },
-            beat: beat.as_ref().map(value::beat_in).transpose()?,
+            heartbeat: beat.as_ref().map(value::decode_beat).transpose()?,
         })));
     }
     let (there, alive) = (done.read_one()?, done.read()?);
-    let led = there.map(|there| value::led(&there, &alive));
-    Ok(Answer::Leads(led.transpose()?))
+    let led = there.map(|there| value::decode_leader_and_heartbeat(&there, &alive));
+    Ok(LogAnswer::Leader(led.transpose()?))
 }
 
 /// Sent twice, or late: each leadership has its own revision, so no other one is ended.
-pub(super) async fn resign(client: &Client, fence: Fence) -> Result<Answer, EtcdError> {
-    let lead = key::lead(fence.shard);
+pub(super) async fn resign(client: &Client, fence: Fence) -> Result<LogAnswer, EtcdError> {
+    let lead = key::leader(fence.shard);
     let txn = Txn::new()
         .when(Compare::mod_revision(&*lead, Relation::Equal, fence.epoch))
         .then(Delete::new(lead));
-    Done::run(client, txn).await?;
-    Ok(Answer::Done)
+    TxnAnswer::run(client, txn).await?;
+    Ok(LogAnswer::Done)
 }

@@ -1,10 +1,10 @@
 use hyper_delay_etcd::{Client, Compare, Delete, Put, Txn};
 
-use super::{Done, charter::charter};
+use super::{TxnAnswer, charter::charter};
 use crate::{
     ShardId,
     log::{
-        Answer, Member, NodeName,
+        LogAnswer, Member, NodeName,
         etcd::{error::EtcdError, key, value},
     },
 };
@@ -12,30 +12,30 @@ use crate::{
 /// Sent twice: the same is written twice. A late copy can make a node a member that was removed
 /// since: an operator asks for it, and looks at the members afterwards. It never removes what a
 /// member has reported.
-pub(super) async fn join(client: &Client, member: &Member) -> Result<Answer, EtcdError> {
+pub(super) async fn join(client: &Client, member: &Member) -> Result<LogAnswer, EtcdError> {
     let key = key::node(&member.node);
-    let put = Put::new(key.clone(), value::reached(member));
+    let put = Put::new(key.clone(), value::encode_member(member));
     let txn = Txn::new()
         .when(Compare::absent(key))
-        .then_all(no_reports(client, &member.node).await?)
+        .then_all(delete_reports(client, &member.node).await?)
         .then(put.clone())
         .or_else(put);
-    Done::run(client, txn).await?;
-    Ok(Answer::Done)
+    TxnAnswer::run(client, txn).await?;
+    Ok(LogAnswer::Done)
 }
 
 /// Sent twice: the second copy finds nothing. A late copy can remove a node that has joined since;
 /// see [`join`].
-pub(super) async fn remove(client: &Client, node: &NodeName) -> Result<Answer, EtcdError> {
+pub(super) async fn remove(client: &Client, node: &NodeName) -> Result<LogAnswer, EtcdError> {
     let txn = Txn::new()
-        .then_all(no_reports(client, node).await?)
+        .then_all(delete_reports(client, node).await?)
         .then(Delete::new(key::node(node)));
-    Done::run(client, txn).await?;
-    Ok(Answer::Done)
+    TxnAnswer::run(client, txn).await?;
+    Ok(LogAnswer::Done)
 }
 
 /// Returns what removes the reports of a node. The number of shards is read before: it never changes.
-async fn no_reports(client: &Client, node: &NodeName) -> Result<Vec<Delete>, EtcdError> {
+async fn delete_reports(client: &Client, node: &NodeName) -> Result<Vec<Delete>, EtcdError> {
     let shards = charter(client).await?.map_or(0, |charter| charter.shards);
     let reports = (0..shards).map(|shard| key::report(ShardId(shard), node));
     Ok(reports.map(Delete::new).collect())

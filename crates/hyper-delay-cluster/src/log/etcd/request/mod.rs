@@ -1,13 +1,13 @@
-//! What each request asks of one member of etcd: one transaction, unless it says otherwise.
+//! Each request as operations on one member of etcd: one transaction, unless noted otherwise.
 //!
 //! A request can be sent more than once: to another member, or again after there was no answer. And
-//! each copy can be carried out late. So each one says why that does no harm.
+//! each copy can be carried out late. Each one documents why that is harmless.
 
 mod append;
 mod charter;
-mod found;
+mod create_cluster;
+mod heartbeat;
 mod lead;
-mod lease;
 mod members;
 mod membership;
 mod report;
@@ -15,71 +15,80 @@ mod tail;
 
 use hyper_delay_etcd::{Client, GetResponse, KeyValue, Txn};
 
-use super::{endpoints::Pace, error::EtcdError};
-use crate::log::{Answer, Request};
+use super::{endpoints::HedgeDelay, error::EtcdError};
+use crate::log::{LogAnswer, LogRequest};
 
-/// Returns how soon a further member is asked.
-pub(super) const fn pace(request: &Request) -> Pace {
+/// Returns how soon a second member is asked.
+pub(super) const fn pace(request: &LogRequest) -> HedgeDelay {
     match request {
-        Request::Announce { .. } | Request::KeepAlive { .. } => Pace::Soon,
+        LogRequest::Announce { .. } | LogRequest::KeepAlive { .. } => HedgeDelay::Soon,
         // A copy that is late could undo what an operator has done since.
-        Request::Move(_) => Pace::Never,
-        Request::Join(_) | Request::Remove(_) => Pace::Never,
-        _ => Pace::Late,
+        LogRequest::ChangeAddress(_) => HedgeDelay::Never,
+        LogRequest::Join(_) | LogRequest::Remove(_) => HedgeDelay::Never,
+        _ => HedgeDelay::Late,
     }
 }
 
 /// Asks one member of etcd.
-pub(super) async fn carry_out(client: &Client, request: &Request) -> Result<Answer, EtcdError> {
+pub(super) async fn carry_out(
+    client: &Client,
+    request: &LogRequest,
+) -> Result<LogAnswer, EtcdError> {
     match request {
-        Request::Announce {
+        LogRequest::Announce {
             member,
             lease,
             ttl,
-            over,
-        } => lease::announce(client, member, *lease, *ttl, *over).await,
-        Request::KeepAlive {
+            replaces: over,
+        } => heartbeat::announce(client, member, *lease, *ttl, *over).await,
+        LogRequest::KeepAlive {
             member,
             lease,
             ttl,
             missing_links,
-        } => lease::keep_alive(client, member, *lease, *ttl, missing_links).await,
-        Request::Leave { node, lease } => lease::leave(client, node, *lease).await,
-        Request::Lead {
+        } => heartbeat::keep_alive(client, member, *lease, *ttl, missing_links).await,
+        LogRequest::Leave { node, lease } => heartbeat::leave(client, node, *lease).await,
+        LogRequest::Lead {
             shard,
             lease,
             member,
-            over,
+            takeover: over,
         } => lead::lead(client, *shard, *lease, member, over.as_ref()).await,
-        Request::Resign(fence) => lead::resign(client, *fence).await,
-        Request::Append { fence, seq, entry } => append::append(client, *fence, *seq, entry).await,
-        Request::Tail { shard, from, node } => tail::tail(client, *shard, *from, node).await,
-        Request::First { shard, from } => tail::first(client, *shard, *from).await,
-        Request::Trim { shard, from, below } => append::trim(client, *shard, *from, *below).await,
-        Request::Report {
+        LogRequest::Resign(fence) => lead::resign(client, *fence).await,
+        LogRequest::Append { fence, seq, entry } => {
+            append::append(client, *fence, *seq, entry).await
+        }
+        LogRequest::Tail { shard, from, node } => tail::tail(client, *shard, *from, node).await,
+        LogRequest::First { shard, from } => tail::first(client, *shard, *from).await,
+        LogRequest::Trim { shard, from, below } => {
+            append::trim(client, *shard, *from, *below).await
+        }
+        LogRequest::Report {
             shard,
             node,
             lease,
             synced,
         } => report::report(client, *shard, node, *lease, *synced).await,
-        Request::Reports(shard) => report::reports(client, *shard).await,
-        Request::Found(charter) => found::found(client, *charter).await,
-        Request::Charter => Ok(Answer::Charter(charter::charter(client).await?)),
-        Request::Join(member) => membership::join(client, member).await,
-        Request::Move(member) => members::relocate(client, member).await,
-        Request::Remove(node) => membership::remove(client, node).await,
-        Request::Members => members::members(client).await,
+        LogRequest::Reports(shard) => report::reports(client, *shard).await,
+        LogRequest::CreateCluster(charter) => {
+            create_cluster::create_cluster(client, *charter).await
+        }
+        LogRequest::Charter => Ok(LogAnswer::Charter(charter::charter(client).await?)),
+        LogRequest::Join(member) => membership::join(client, member).await,
+        LogRequest::ChangeAddress(member) => members::relocate(client, member).await,
+        LogRequest::Remove(node) => membership::remove(client, node).await,
+        LogRequest::Members => members::members(client).await,
     }
 }
 
 /// The answer to a transaction: its reads, in order.
-struct Done {
+struct TxnAnswer {
     succeeded: bool,
     revision: u64,
     reads: std::vec::IntoIter<GetResponse>,
 }
 
-impl Done {
+impl TxnAnswer {
     /// Carries out a transaction.
     async fn run(client: &Client, txn: Txn) -> Result<Self, EtcdError> {
         let answer = client.txn(txn).await?;

@@ -1,10 +1,10 @@
 use hyper_delay_etcd::{Client, Compare, Get, Keys, Put, Txn};
 
-use super::{Done, lease::is_of};
+use super::{TxnAnswer, heartbeat::is_of};
 use crate::{
     ShardId,
     log::{
-        Answer, LeaseId, NodeName,
+        LeaseId, LogAnswer, NodeName,
         etcd::{error::EtcdError, key, value},
     },
 };
@@ -18,19 +18,22 @@ pub(super) async fn report(
     node: &NodeName,
     lease: LeaseId,
     synced: u64,
-) -> Result<Answer, EtcdError> {
+) -> Result<LogAnswer, EtcdError> {
     let txn = Txn::new()
         .when_all(is_of(node, lease))
         .when(Compare::present(key::node(node)))
-        .then(Put::new(key::report(shard, node), value::report(synced)));
-    let done = Done::run(client, txn).await?;
-    Ok(Answer::Reported(done.succeeded))
+        .then(Put::new(
+            key::report(shard, node),
+            value::encode_report(synced),
+        ));
+    let done = TxnAnswer::run(client, txn).await?;
+    Ok(LogAnswer::Reported(done.succeeded))
 }
 
 /// Changes nothing.
-pub(super) async fn reports(client: &Client, shard: ShardId) -> Result<Answer, EtcdError> {
+pub(super) async fn reports(client: &Client, shard: ShardId) -> Result<LogAnswer, EtcdError> {
     let all = Get::new(Keys::prefix(key::reports(shard)));
     let read = client.get(all).await?;
-    let reports: Result<_, EtcdError> = read.kvs().iter().map(value::reported).collect();
-    Ok(Answer::Reports(reports?))
+    let reports: Result<_, EtcdError> = read.kvs().iter().map(value::decode_report).collect();
+    Ok(LogAnswer::Reports(reports?))
 }

@@ -7,11 +7,11 @@ use std::{
 
 use hyper_delay_etcd::{Client, Get, KeyValue, Keys, Txn};
 
-use super::Done;
+use super::TxnAnswer;
 use crate::{
     ShardId,
     log::{
-        Answer, NodeName, Tail,
+        JournalTail, LogAnswer, NodeName,
         etcd::{error::EtcdError, key, value},
     },
 };
@@ -43,31 +43,31 @@ pub(super) async fn tail(
     shard: ShardId,
     from: u64,
     node: &NodeName,
-) -> Result<Answer, EtcdError> {
+) -> Result<LogAnswer, EtcdError> {
     let place = match from {
         u64::MAX => key::journal(shard),
         _ => key::entry(shard, from.saturating_sub(1)),
     };
     let txn = Txn::new()
-        .then(Get::new(key::lead(shard)))
+        .then(Get::new(key::leader(shard)))
         .then(Get::new(Keys::prefix(key::ALIVE)))
         .then(Get::new(key::report(shard, node)))
-        .then(counted(shard, place))
-        .then(part(shard, from, ENTRIES));
+        .then(count_from(shard, place))
+        .then(read_part(shard, from, ENTRIES));
     let begun = Instant::now();
-    let mut done = Done::run(client, txn).await?;
+    let mut done = TxnAnswer::run(client, txn).await?;
     let (leader, alive, reported) = (done.read_one()?, done.read()?, done.read_one()?);
     let mut counted = done.read_counted()?;
-    let mut entries = Entries::default();
+    let mut entries = TailEntries::default();
     entries.add(done.read()?)?;
     if counted.0.is_empty() {
-        counted = whole(client, shard, done.revision).await?;
+        counted = count_all(client, shard, done.revision).await?;
     }
     let (first, count) = counted;
     let Some(first) = first.first() else {
         return Err(EtcdError::Missing(key::entry(shard, 0)));
     };
-    let first = value::seq(first)?;
+    let first = value::decode_seq(first)?;
     let last = first.saturating_add(count - 1);
     let mut page = ENTRIES;
     for _ in 0..MOST_READS {
@@ -78,7 +78,7 @@ pub(super) async fn tail(
             break;
         }
         page = entries.page(page);
-        let part = part(shard, next, page).revision(done.revision);
+        let part = read_part(shard, next, page).revision(done.revision);
         let read = client.get(part).await;
         match read.map_err(EtcdError::from) {
             Ok(read) => entries.add(read.into_kvs())?,
@@ -88,14 +88,14 @@ pub(super) async fn tail(
             Err(error) => return Err(error),
         }
     }
-    Ok(Answer::Tail(Tail {
-        led: leader
-            .map(|leader| value::led(&leader, &alive))
+    Ok(LogAnswer::Tail(JournalTail {
+        leader: leader
+            .map(|leader| value::decode_leader_and_heartbeat(&leader, &alive))
             .transpose()?,
         first,
         last,
         reported: match &reported {
-            Some(reported) => Some(value::reported(reported)?.1),
+            Some(reported) => Some(value::decode_report(reported)?.1),
             None => None,
         },
         entries: entries.entries,
@@ -103,35 +103,39 @@ pub(super) async fn tail(
 }
 
 /// Reads the key of the first entry from a place on, and the number of all from there on.
-fn counted(shard: ShardId, place: String) -> Get {
+fn count_from(shard: ShardId, place: String) -> Get {
     let entries = Keys::range(place, key::journal_end(shard));
     Get::new(entries).limit(1).keys_only()
 }
 
 /// Returns the key of the first entry of a journal at a revision, and the number of its entries.
-async fn whole(
+async fn count_all(
     client: &Client,
     shard: ShardId,
     revision: u64,
 ) -> Result<(Vec<KeyValue>, u64), EtcdError> {
-    let all = counted(shard, key::journal(shard));
+    let all = count_from(shard, key::journal(shard));
     let read = client.get(all.revision(revision)).await?;
     let count = read.count();
     Ok((read.into_kvs(), count))
 }
 
-pub(super) async fn first(client: &Client, shard: ShardId, from: u64) -> Result<Answer, EtcdError> {
+pub(super) async fn first(
+    client: &Client,
+    shard: ShardId,
+    from: u64,
+) -> Result<LogAnswer, EtcdError> {
     let entries = Keys::range(key::entry(shard, from), key::journal_end(shard));
     let read = client.get(Get::new(entries).limit(1)).await?;
     let read = read.into_kvs().pop();
     let first = read.ok_or_else(|| EtcdError::Missing(key::entry(shard, 0)))?;
-    let seq = value::seq(&first)?;
-    Ok(Answer::First(seq, first.value()[..].into()))
+    let seq = value::decode_seq(&first)?;
+    Ok(LogAnswer::First(seq, first.value()[..].into()))
 }
 
 /// Reads some entries from a place on. It names no places beyond what it may return: etcd 3.4 looks
 /// at all places of a range, whatever its limit is.
-fn part(shard: ShardId, from: u64, entries: u64) -> Get {
+fn read_part(shard: ShardId, from: u64, entries: u64) -> Get {
     let end = match from.checked_add(entries) {
         Some(end) => key::entry(shard, end),
         None => key::journal_end(shard),
@@ -141,17 +145,17 @@ fn part(shard: ShardId, from: u64, entries: u64) -> Get {
 
 /// Entries that were read.
 #[derive(Default)]
-struct Entries {
+struct TailEntries {
     entries: Vec<(u64, Arc<[u8]>)>,
     bytes: usize,
     /// Bytes of the largest one.
     largest: usize,
 }
 
-impl Entries {
+impl TailEntries {
     fn add(&mut self, read: Vec<KeyValue>) -> Result<(), EtcdError> {
         for kv in read {
-            let seq = value::seq(&kv)?;
+            let seq = value::decode_seq(&kv)?;
             if let Some((before, _)) = self.entries.last()
                 && seq != before + 1
             {

@@ -6,12 +6,12 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 
 use super::process::Processes;
 use crate::log::{
-    Log, Request,
+    Log, LogRequest,
+    contract::{self, LogClient},
     etcd::{
         Etcd,
-        config::{ClientCertificate, EtcdTls, EtcdUser},
+        config::{ClientCertificate, EtcdCredentials, EtcdTls},
     },
-    facts::{self, Node},
 };
 
 /// Writes a certificate for this host and its key, signed by an authority.
@@ -65,14 +65,14 @@ async fn etcd_is_reached_with_tls_and_a_certificate() {
     };
     let log = Etcd::new(&config).unwrap();
     etcd.answers(&log).await;
-    facts::entry_is_appended_in_its_place_only(&log).await;
+    contract::entry_is_appended_in_its_place_only(&log).await;
 
     config.tls.client = None;
     let log = Etcd::new(&config).unwrap();
-    log.call(Request::Charter).await.unwrap_err();
+    log.call(LogRequest::Charter).await.unwrap_err();
     config.tls = EtcdTls::default();
     let log = Etcd::new(&config).unwrap();
-    log.call(Request::Charter).await.unwrap_err();
+    log.call(LogRequest::Charter).await.unwrap_err();
 }
 
 #[tokio::test]
@@ -83,24 +83,24 @@ async fn etcd_is_reached_as_a_user_with_rights_on_its_keys_only() {
     etcd.require_users("hd", "p");
 
     let mut config = etcd.config();
-    let refused = Etcd::new(&config).unwrap().call(Request::Charter).await;
+    let refused = Etcd::new(&config).unwrap().call(LogRequest::Charter).await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("user name is empty"), "{refused}");
-    config.user = Some(EtcdUser {
+    config.user = Some(EtcdCredentials {
         name: "hd".into(),
         password: "wrong".into(),
     });
-    let refused = Etcd::new(&config).unwrap().call(Request::Charter).await;
+    let refused = Etcd::new(&config).unwrap().call(LogRequest::Charter).await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("invalid user ID or password"), "{refused}");
 
-    config.user = Some(EtcdUser {
+    config.user = Some(EtcdCredentials {
         name: "hd".into(),
         password: "p".into(),
     });
     let log = Etcd::new(&config).unwrap();
-    facts::tell_entries(&log).await;
-    let b = Node::announced(&log, "b").await;
+    contract::tell_entries(&log).await;
+    let b = LogClient::announced(&log, "b").await;
     b.join().await;
     assert!(b.keep_alive().await && b.report(1).await);
     b.remove("b").await;

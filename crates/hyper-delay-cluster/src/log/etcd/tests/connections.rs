@@ -12,12 +12,12 @@ use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 
 use super::process::LEASE;
 use crate::log::{
-    Log, Request,
+    Log, LogRequest,
+    contract::until,
     etcd::{
         Etcd,
-        config::{EtcdConfig, EtcdTls, EtcdUser},
+        config::{EtcdConfig, EtcdCredentials, EtcdTls},
     },
-    facts::until,
 };
 
 /// A member that accepts connections, counts them, and answers nothing.
@@ -42,7 +42,7 @@ async fn wave(log: &Arc<Etcd>) {
     for _ in 0..20 {
         let log = log.clone();
         calls.spawn(async move {
-            let call = timeout(Duration::from_millis(100), log.call(Request::Charter));
+            let call = timeout(Duration::from_millis(100), log.call(LogRequest::Charter));
             call.await.unwrap_err();
         });
     }
@@ -52,7 +52,7 @@ async fn wave(log: &Arc<Etcd>) {
 #[tokio::test]
 async fn calls_of_a_user_share_one_authentication_which_outlives_them() {
     let (url, accepted) = silent().await;
-    let user = EtcdUser {
+    let user = EtcdCredentials {
         name: "hd".into(),
         password: "p".into(),
     };

@@ -5,24 +5,24 @@ use std::{sync::Mutex, time::Duration};
 
 use super::process::{LEASE, Processes};
 use crate::log::{
-    Announced, Answer, Appended, LeaseId, Log, News, Request,
+    AnnounceOutcome, AppendOutcome, LeaseId, Log, LogAnswer, LogEvent, LogRequest,
+    contract::{LogClient, TTL, entry, member, until},
     etcd::{
         Etcd,
-        config::{EtcdConfig, EtcdTls, EtcdUser},
-        endpoints::Pace,
+        config::{EtcdConfig, EtcdCredentials, EtcdTls},
+        endpoints::HedgeDelay,
         request::pace,
     },
-    facts::{Node, TTL, entry, member, until},
 };
 
 /// The node `a`, on a log of its own.
-fn node(log: &Etcd, lease: LeaseId) -> Node<'_, Etcd> {
+fn node(log: &Etcd, lease: LeaseId) -> LogClient<'_, Etcd> {
     let name = "a";
-    Node { log, name, lease }
+    LogClient { log, name, lease }
 }
 
-fn keep_alive(lease: LeaseId) -> Request {
-    Request::KeepAlive {
+fn keep_alive(lease: LeaseId) -> LogRequest {
+    LogRequest::KeepAlive {
         member: member("a"),
         lease,
         ttl: TTL,
@@ -31,7 +31,7 @@ fn keep_alive(lease: LeaseId) -> Request {
 }
 
 /// Repeats a request until it is answered.
-pub(super) async fn answer(log: &Etcd, request: &Request) -> Answer {
+pub(super) async fn answer(log: &Etcd, request: &LogRequest) -> LogAnswer {
     let mut answer = None;
     until(async || {
         answer = log.call(request.clone()).await.ok();
@@ -49,26 +49,26 @@ async fn every_call_is_answered_while_a_follower_is_stopped() {
     let leader = etcd.leader().await;
     let follower = (leader + 1) % 3;
     let calm = etcd.log_at(leader);
-    let a = Node::announced(&calm, "a").await;
+    let a = LogClient::announced(&calm, "a").await;
     let fence = a.fence().await;
     etcd.stop(follower);
     // Each log is new, so it asks the stopped member first.
     let stopped = || etcd.log_at(follower);
     assert!(node(&stopped(), a.lease).keep_alive().await);
     let announced = node(&stopped(), a.lease).announce(0).await;
-    assert_eq!(announced, Announced::Done);
+    assert_eq!(announced, AnnounceOutcome::Done);
     let log = stopped();
     let b = node(&log, a.lease);
-    assert_eq!(b.append(fence, 1, &entry("it")).await, Appended::Done);
+    assert_eq!(b.append(fence, 1, &entry("it")).await, AppendOutcome::Done);
     // From now on it asks another one.
-    assert_eq!(b.append(fence, 1, &entry("it")).await, Appended::Done);
+    assert_eq!(b.append(fence, 1, &entry("it")).await, AppendOutcome::Done);
     assert_eq!(node(&stopped(), a.lease).tail(0).await.last, 1);
     // These go to one member at a time: the second call goes to another one.
     let log = stopped();
-    assert_eq!(pace(&Request::Remove("b".into())), Pace::Never);
+    assert_eq!(pace(&LogRequest::Remove("b".into())), HedgeDelay::Never);
     assert_eq!(
-        answer(&log, &Request::Remove("b".into())).await,
-        Answer::Done
+        answer(&log, &LogRequest::Remove("b".into())).await,
+        LogAnswer::Done
     );
 }
 
@@ -79,25 +79,25 @@ async fn leader_of_etcd(fail: impl AsyncFnOnce(&mut Processes, usize)) {
     };
     let leader = etcd.leader().await;
     let log = etcd.log_at(leader);
-    let a = Node::announced(&log, "a").await;
+    let a = LogClient::announced(&log, "a").await;
     let fence = a.fence().await;
-    assert_eq!(a.append(fence, 1, &entry("one")).await, Appended::Done);
+    assert_eq!(a.append(fence, 1, &entry("one")).await, AppendOutcome::Done);
     fail(&mut etcd, leader).await;
     let alive = answer(&log, &keep_alive(a.lease)).await;
-    assert_eq!(alive, Answer::Alive(true));
-    let append = |seq, text| Request::Append {
+    assert_eq!(alive, LogAnswer::Alive(true));
+    let append = |seq, text| LogRequest::Append {
         fence,
         seq,
         entry: entry(text),
     };
     for (seq, text) in [(1, "one"), (2, "two"), (3, "three")] {
         let appended = answer(&log, &append(seq, text)).await;
-        assert_eq!(appended, Answer::Appended(Appended::Done));
+        assert_eq!(appended, LogAnswer::Appended(AppendOutcome::Done));
     }
     let other = etcd.log_at((leader + 1) % 3);
     let b = node(&other, a.lease);
     let tail = b.tail(1).await;
-    assert_eq!(tail.led.unwrap().leader.epoch, fence.epoch);
+    assert_eq!(tail.leader.unwrap().leader.epoch, fence.epoch);
     let entries = [(1, entry("one")), (2, entry("two")), (3, entry("three"))];
     assert_eq!(tail.entries, entries);
     assert!(b.keep_alive().await);
@@ -135,7 +135,7 @@ async fn lease_is_not_kept_alive_by_a_leader_of_etcd_without_a_majority() {
     let log = Etcd::new(&config).unwrap();
     // The calls before may take longer, on a slow machine.
     let patient = etcd.log_at(leader);
-    let a = Node::announced(&patient, "a").await;
+    let a = LogClient::announced(&patient, "a").await;
     assert!(a.keep_alive().await);
     etcd.stop((leader + 1) % 3);
     etcd.stop((leader + 2) % 3);
@@ -154,11 +154,14 @@ async fn without_a_majority_there_is_no_answer_until_it_is_back() {
     etcd.answers(&log).await;
     etcd.stop(0);
     etcd.kill(1);
-    for request in [Request::Charter, keep_alive(LeaseId(1))] {
+    for request in [LogRequest::Charter, keep_alive(LeaseId(1))] {
         log.call(request).await.unwrap_err();
     }
     etcd.restart(1);
-    assert_eq!(answer(&log, &Request::Charter).await, Answer::Charter(None));
+    assert_eq!(
+        answer(&log, &LogRequest::Charter).await,
+        LogAnswer::Charter(None)
+    );
 }
 
 #[tokio::test]
@@ -169,14 +172,14 @@ async fn reason_of_each_member_is_short() {
         let config = EtcdConfig {
             endpoints: urls.to_vec(),
             tls: EtcdTls::default(),
-            user: user.map(|user| EtcdUser {
+            user: user.map(|user| EtcdCredentials {
                 name: user.into(),
                 password: "p".into(),
             }),
             lease: LEASE,
         };
         let log = Etcd::new(&config).unwrap();
-        let error = log.call(Request::Charter).await.unwrap_err().to_string();
+        let error = log.call(LogRequest::Charter).await.unwrap_err().to_string();
         let why = "Connection refused (os error 111)";
         assert_eq!(
             error,
@@ -188,13 +191,13 @@ async fn reason_of_each_member_is_short() {
 /// A watch tells news again after `fail` befell the member whose news it tells.
 async fn watch(log: &Etcd, fail: impl AsyncFnOnce()) {
     let told = Mutex::new(0);
-    let count = |news| *told.lock().unwrap() += usize::from(news == News::Members);
+    let count = |news| *told.lock().unwrap() += usize::from(news == LogEvent::Members);
     let test = async {
         let changes = async || {
             let before = *told.lock().unwrap();
             until(async || {
                 let member = member("a");
-                answer(log, &Request::Join(member)).await;
+                answer(log, &LogRequest::Join(member)).await;
                 *told.lock().unwrap() > before
             })
             .await;
@@ -234,7 +237,7 @@ async fn watch_and_calls_go_on_after_etcd_was_restarted() {
     let log = Etcd::new(&config).unwrap();
     watch(&log, async || {
         etcd.kill(0);
-        let error = log.call(Request::Charter).await.unwrap_err().to_string();
+        let error = log.call(LogRequest::Charter).await.unwrap_err().to_string();
         assert!(error.contains(&config.endpoints[0]), "{error}");
         etcd.restart(0);
     })
@@ -254,7 +257,7 @@ async fn watch_does_not_trust_a_member_without_a_leader() {
     let mut config = etcd.config();
     config.endpoints.truncate(1);
     config.lease = Duration::from_secs(60);
-    let endpoint = super::super::endpoint::Endpoint::new(
+    let endpoint = super::super::endpoint::EtcdEndpoint::new(
         &config.endpoints[0],
         config.connections().unwrap().remove(0).1,
         testkit::PATIENCE,

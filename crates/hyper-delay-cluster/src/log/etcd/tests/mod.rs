@@ -1,6 +1,6 @@
 mod access;
 mod connections;
-mod facts;
+mod contract;
 mod failures;
 mod nodes;
 mod process;

@@ -15,9 +15,9 @@ use crate::{
     Charter, ShardId,
     admin::Admin,
     lease::LeaseTimes,
-    log::{Answer, Log as _, Member, Request, etcd::Etcd, facts::until},
-    node::{Node, NodeConfig, Told},
-    shard::Leadership,
+    log::{Log as _, LogAnswer, LogRequest, Member, contract::until, etcd::Etcd},
+    node::{ClusterNode, NodeConfig, ShardNotice},
+    shard::LeadershipChange,
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::clock::Clock;
@@ -32,14 +32,14 @@ const LONG_LEASE: Duration = Duration::from_secs(60);
 
 const SHARDS: u16 = 4;
 
-struct Running {
-    node: Node,
-    told: Receiver<(ShardId, Told)>,
+struct RunningEtcdNode {
+    node: ClusterNode,
+    told: Receiver<(ShardId, ShardNotice)>,
     leads: usize,
     _disk: TempDir,
 }
 
-impl Running {
+impl RunningEtcdNode {
     async fn start(
         etcd: &Processes,
         name: &str,
@@ -52,7 +52,7 @@ impl Running {
             node: name.into(),
             address: format!("{name}:1").into(),
         };
-        log.call(Request::Join(member.clone())).await.unwrap();
+        log.call(LogRequest::Join(member.clone())).await.unwrap();
         let disk = tempfile::tempdir().unwrap();
         let config = NodeConfig {
             charter,
@@ -71,7 +71,7 @@ impl Running {
             sync_interval: Duration::from_millis(200),
         };
         let (tell, told) = channel();
-        let node = Node::start(log, config, clock, Arc::default(), tell).await;
+        let node = ClusterNode::start(log, config, clock, Arc::default(), tell).await;
         Self {
             node: node.unwrap(),
             told,
@@ -83,10 +83,10 @@ impl Running {
     fn hear(&mut self) {
         for (shard, told) in self.told.try_iter() {
             match told {
-                Told::Leads(Leadership::Begins(_)) => self.leads += 1,
-                Told::Leads(Leadership::Ends(_)) => self.leads -= 1,
-                Told::Replaced(_) => {}
-                Told::Stopped => panic!("{shard:?} has stopped"),
+                ShardNotice::LeadershipChanged(LeadershipChange::Begins(_)) => self.leads += 1,
+                ShardNotice::LeadershipChanged(LeadershipChange::Ends(_)) => self.leads -= 1,
+                ShardNotice::Replaced(_) => {}
+                ShardNotice::Stopped => panic!("{shard:?} has stopped"),
                 _ => {}
             }
         }
@@ -94,10 +94,10 @@ impl Running {
 }
 
 /// Waits until these nodes lead all shards.
-async fn all_lead(nodes: &mut [Running]) {
+async fn all_lead(nodes: &mut [RunningEtcdNode]) {
     let begun = Instant::now();
     loop {
-        nodes.iter_mut().for_each(Running::hear);
+        nodes.iter_mut().for_each(RunningEtcdNode::hear);
         if nodes.iter().map(|node| node.leads).sum::<usize>() == usize::from(SHARDS) {
             return;
         }
@@ -129,8 +129,12 @@ async fn found(etcd: &Processes) -> Charter {
         cluster: 7 << 100,
         shards: SHARDS,
     };
-    let founded = etcd.log().call(Request::Found(charter)).await.unwrap();
-    assert_eq!(founded, Answer::Founded(charter));
+    let founded = etcd
+        .log()
+        .call(LogRequest::CreateCluster(charter))
+        .await
+        .unwrap();
+    assert_eq!(founded, LogAnswer::ClusterCreated(charter));
     charter
 }
 
@@ -139,17 +143,17 @@ async fn node_that_is_alive_is_not_removed() {
     let Some(etcd) = Processes::one() else { return };
     let (charter, clock) = (found(&etcd).await, Clock::new());
     let _nodes = [
-        Running::start(&etcd, "a", charter, clock, LONG_LEASE).await,
-        Running::start(&etcd, "b", charter, clock, LONG_LEASE).await,
+        RunningEtcdNode::start(&etcd, "a", charter, clock, LONG_LEASE).await,
+        RunningEtcdNode::start(&etcd, "b", charter, clock, LONG_LEASE).await,
     ];
     let log = etcd.log();
     // Before its first heartbeat, b does not count as alive.
     until(async || {
-        let Ok(Answer::Members(members)) = log.call(Request::Members).await else {
+        let Ok(LogAnswer::Members(members)) = log.call(LogRequest::Members).await else {
             return false;
         };
         let mut members = members.iter();
-        members.any(|it| &*it.member.node == "b" && it.beat.is_some())
+        members.any(|it| &*it.member.node == "b" && it.heartbeat.is_some())
     })
     .await;
     // This takes a quarter of a lease.
@@ -164,7 +168,7 @@ async fn nodes_lead_and_take_over() {
     let (charter, clock) = (found(&etcd).await, Clock::new());
     let mut nodes = Vec::new();
     for name in ["a", "b", "c"] {
-        nodes.push(Running::start(&etcd, name, charter, clock, LEASE).await);
+        nodes.push(RunningEtcdNode::start(&etcd, name, charter, clock, LEASE).await);
         all_lead(&mut nodes).await;
     }
     let admin = Admin::new(etcd.log());

@@ -6,7 +6,7 @@ use hyper_delay_etcd::{Client, Options};
 use tempfile::TempDir;
 
 use crate::log::{
-    Log, Request,
+    Log, LogRequest,
     etcd::{
         Etcd,
         config::{EtcdConfig, EtcdTls},
@@ -88,7 +88,7 @@ impl Processes {
 
     /// Waits until a call is answered.
     pub(super) async fn answers(&self, log: &Etcd) {
-        crate::log::facts::until(async || log.call(Request::Charter).await.is_ok()).await;
+        crate::log::contract::until(async || log.call(LogRequest::Charter).await.is_ok()).await;
     }
 
     pub(super) fn stop(&self, member: usize) {

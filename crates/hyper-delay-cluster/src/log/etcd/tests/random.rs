@@ -6,9 +6,9 @@ use super::process::Processes;
 use crate::{
     Charter, ShardId,
     log::{
-        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Member, MissingLink, Over,
-        Request, Silence,
-        facts::{CHARTER, TTL, member},
+        AnnounceOutcome, AppendOutcome, Fence, Heartbeat, LeaderAndHeartbeat, LeaseId, Log,
+        LogAnswer, LogRequest, Member, MissingLink, SilentHeartbeat, Takeover,
+        contract::{CHARTER, TTL, member},
         fake::FakeLog,
     },
 };
@@ -43,7 +43,7 @@ struct Requests {
 }
 
 /// The same request, as etcd and as the log in memory get it.
-type Pair = (Request, Request);
+type Pair = (LogRequest, LogRequest);
 
 impl Requests {
     fn any_lease(&mut self) -> LeaseId {
@@ -96,7 +96,7 @@ impl Requests {
         (beat.1, beat.2)
     }
 
-    fn over(&mut self, shard: ShardId) -> (Option<Over>, Option<Over>) {
+    fn over(&mut self, shard: ShardId) -> (Option<Takeover>, Option<Takeover>) {
         if self.random.u8(0..3) == 0 {
             return (None, None);
         }
@@ -104,7 +104,7 @@ impl Requests {
         if self.random.u8(0..6) == 0 {
             let over = |epoch| {
                 let silence = None;
-                Some(Over { epoch, silence })
+                Some(Takeover { epoch, silence })
             };
             return (over(epoch.0), over(epoch.1));
         }
@@ -112,8 +112,8 @@ impl Requests {
         let beat = self.beat(&node);
         let over = |epoch, revision| {
             let node = Arc::clone(&node);
-            let silence = Some(Silence { node, revision });
-            Some(Over { epoch, silence })
+            let silence = Some(SilentHeartbeat { node, revision });
+            Some(Takeover { epoch, silence })
         };
         (over(epoch.0, beat.0), over(epoch.1, beat.1))
     }
@@ -164,22 +164,22 @@ impl Requests {
         let pair = match self.random.u8(0..46) {
             0..4 => {
                 let lease = self.any_lease();
-                both(self.beat(name), |over| Request::Announce {
+                both(self.beat(name), |over| LogRequest::Announce {
                     member: member.clone(),
                     lease,
                     ttl: TTL,
-                    over,
+                    replaces: over,
                 })
             }
             4 => {
                 let lease = self.lease(name);
-                same(&Request::Leave { node, lease })
+                same(&LogRequest::Leave { node, lease })
             }
             40..46 => {
                 let lease = self.lease(name);
                 let ttl = TTL * self.random.u32(1..3);
                 let missing_links = self.missing_links();
-                same(&Request::KeepAlive {
+                same(&LogRequest::KeepAlive {
                     member,
                     lease,
                     ttl,
@@ -188,18 +188,18 @@ impl Requests {
             }
             5..11 => {
                 let lease = self.lease(name);
-                both(self.over(shard), |over| Request::Lead {
+                both(self.over(shard), |over| LogRequest::Lead {
                     shard,
                     lease,
                     member: member.clone(),
-                    over,
+                    takeover: over,
                 })
             }
-            11..13 => both(self.fences(shard), Request::Resign),
+            11..13 => both(self.fences(shard), LogRequest::Resign),
             13..24 => {
                 let seq = self.seq(shard);
                 let entry: Arc<[u8]> = [self.random.u8(0..2)].into();
-                both(self.fences(shard), |fence| Request::Append {
+                both(self.fences(shard), |fence| LogRequest::Append {
                     fence,
                     seq,
                     entry: entry.clone(),
@@ -207,11 +207,11 @@ impl Requests {
             }
             24..28 => {
                 let from = self.seq(shard);
-                same(&Request::Tail { shard, from, node })
+                same(&LogRequest::Tail { shard, from, node })
             }
             28 => {
                 let from = self.removed(shard);
-                same(&Request::First { shard, from })
+                same(&LogRequest::First { shard, from })
             }
             29 => {
                 let from = self.removed(shard);
@@ -219,49 +219,55 @@ impl Requests {
                 let below = self.random.u64(0..=self.last[usize::from(shard.0)]);
                 let first = &mut self.first[usize::from(shard.0)];
                 *first = below.max(*first);
-                same(&Request::Trim { shard, from, below })
+                same(&LogRequest::Trim { shard, from, below })
             }
             30..33 => {
                 let synced = self.random.u64(0..9);
                 let lease = self.lease(name);
-                same(&Request::Report {
+                same(&LogRequest::Report {
                     shard,
                     node,
                     lease,
                     synced,
                 })
             }
-            33 => same(&Request::Reports(shard)),
+            33 => same(&LogRequest::Reports(shard)),
             34 => {
                 let cluster = self.random.u128(..);
-                same(&Request::Found(Charter { cluster, shards: 1 }))
+                same(&LogRequest::CreateCluster(Charter { cluster, shards: 1 }))
             }
-            35 => same(&Request::Charter),
-            36 => same(&Request::Join(member)),
-            37 => same(&Request::Remove(node)),
+            35 => same(&LogRequest::Charter),
+            36 => same(&LogRequest::Join(member)),
+            37 => same(&LogRequest::Remove(node)),
             38 => {
                 let address = "moved.example:7000".into();
-                same(&Request::Move(Member { node, address }))
+                same(&LogRequest::ChangeAddress(Member { node, address }))
             }
-            _ => same(&Request::Members),
+            _ => same(&LogRequest::Members),
         };
         self.sent.push(pair.clone());
         pair
     }
 
     /// Notes what is new in two answers, and compares them.
-    fn compare(&mut self, request: &Request, real: Answer, mut model: Answer) {
-        if let (Answer::Leads(Some(real)), Answer::Leads(Some(model))) = (&real, &model)
-            && let Request::Lead { shard, .. } = request
+    fn compare(&mut self, request: &LogRequest, real: LogAnswer, mut model: LogAnswer) {
+        if let (LogAnswer::Leader(Some(real)), LogAnswer::Leader(Some(model))) = (&real, &model)
+            && let LogRequest::Lead { shard, .. } = request
             && let epoch = (*shard, real.leader.epoch, model.leader.epoch)
             && !self.epochs.contains(&epoch)
         {
             let is_later = self.epochs.last().is_none_or(|last| last.1 < epoch.1);
             assert!(is_later, "an epoch is higher than all before");
             self.epochs.push(epoch);
-            self.taken_over += usize::from(matches!(request, Request::Lead { over: Some(_), .. }));
+            self.taken_over += usize::from(matches!(
+                request,
+                LogRequest::Lead {
+                    takeover: Some(_),
+                    ..
+                }
+            ));
         }
-        if let (Answer::Tail(real), Answer::Tail(model)) = (&real, &mut model) {
+        if let (LogAnswer::Tail(real), LogAnswer::Tail(model)) = (&real, &mut model) {
             self.last[shard(request)] = real.last;
             // Each has pages of its own.
             assert_eq!(real.entries.is_empty(), model.entries.is_empty());
@@ -269,32 +275,39 @@ impl Requests {
             assert_eq!(real.entries[..common], model.entries[..common]);
             model.entries.clone_from(&real.entries);
         }
-        if let (Request::Append { seq, .. }, Answer::Appended(Appended::Done)) = (request, &real) {
+        if let (LogRequest::Append { seq, .. }, LogAnswer::Appended(AppendOutcome::Done)) =
+            (request, &real)
+        {
             let last = &mut self.last[shard(request)];
             *last = (*last).max(*seq);
         }
-        if let (Request::Announce { member, lease, .. }, Answer::Announced(announced)) =
+        if let (LogRequest::Announce { member, lease, .. }, LogAnswer::Announced(announced)) =
             (request, &real)
         {
             let current = match announced {
-                Announced::Done => Some(*lease),
-                Announced::Not(there) => there.map(|beat| beat.lease),
+                AnnounceOutcome::Done => Some(*lease),
+                AnnounceOutcome::Not(there) => there.map(|beat| beat.lease),
             };
             let node = member.node.clone();
             self.current.extend(current.map(|lease| (node, lease)));
         }
         match (&real, &mut model) {
-            (Answer::Leads(real), Answer::Leads(model)) => self.same_led(real, model),
-            (Answer::Tail(real), Answer::Tail(model)) => self.same_led(&real.led, &mut model.led),
-            (Answer::Announced(Announced::Not(real)), Answer::Announced(Announced::Not(model))) => {
-                let Request::Announce { member, .. } = request else {
+            (LogAnswer::Leader(real), LogAnswer::Leader(model)) => self.same_led(real, model),
+            (LogAnswer::Tail(real), LogAnswer::Tail(model)) => {
+                self.same_led(&real.leader, &mut model.leader);
+            }
+            (
+                LogAnswer::Announced(AnnounceOutcome::Not(real)),
+                LogAnswer::Announced(AnnounceOutcome::Not(model)),
+            ) => {
+                let LogRequest::Announce { member, .. } = request else {
                     panic!("{request:?} announces nothing");
                 };
                 self.same_beat(&member.node, real, model);
             }
-            (Answer::Members(real), Answer::Members(model)) => {
+            (LogAnswer::Members(real), LogAnswer::Members(model)) => {
                 for (real, model) in real.iter().zip(model) {
-                    self.same_beat(&real.member.node, &real.beat, &mut model.beat);
+                    self.same_beat(&real.member.node, &real.heartbeat, &mut model.heartbeat);
                 }
             }
             _ => {}
@@ -307,7 +320,12 @@ impl Requests {
         *model = *self.revisions.entry(*model).or_insert(real);
     }
 
-    fn same_beat(&mut self, node: &Arc<str>, real: &Option<Beat>, model: &mut Option<Beat>) {
+    fn same_beat(
+        &mut self,
+        node: &Arc<str>,
+        real: &Option<Heartbeat>,
+        model: &mut Option<Heartbeat>,
+    ) {
         if let (Some(real), Some(model)) = (real, model) {
             let beat = (node.clone(), real.revision, model.revision);
             if !self.beats.contains(&beat) {
@@ -317,26 +335,34 @@ impl Requests {
         }
     }
 
-    fn same_led(&mut self, real: &Option<Led>, model: &mut Option<Led>) {
+    fn same_led(
+        &mut self,
+        real: &Option<LeaderAndHeartbeat>,
+        model: &mut Option<LeaderAndHeartbeat>,
+    ) {
         if let (Some(real), Some(model)) = (real, model) {
             self.same(real.leader.epoch, &mut model.leader.epoch);
-            self.same_beat(&real.leader.member.node, &real.beat, &mut model.beat);
+            self.same_beat(
+                &real.leader.member.node,
+                &real.heartbeat,
+                &mut model.heartbeat,
+            );
         }
     }
 }
 
-fn both<T>((real, model): (T, T), request: impl Fn(T) -> Request) -> Pair {
+fn both<T>((real, model): (T, T), request: impl Fn(T) -> LogRequest) -> Pair {
     (request(real), request(model))
 }
 
-fn same(request: &Request) -> Pair {
+fn same(request: &LogRequest) -> Pair {
     (request.clone(), request.clone())
 }
 
-fn shard(request: &Request) -> usize {
+fn shard(request: &LogRequest) -> usize {
     match request {
-        Request::Tail { shard, .. } => shard.0.into(),
-        Request::Append { fence, .. } => fence.shard.0.into(),
+        LogRequest::Tail { shard, .. } => shard.0.into(),
+        LogRequest::Append { fence, .. } => fence.shard.0.into(),
         _ => unreachable!("others do not tell a place"),
     }
 }
@@ -380,7 +406,7 @@ async fn run(etcd: &Processes, seed: u64) -> (usize, usize) {
         last: [0; 3],
         sent: Vec::new(),
     };
-    let founded = same(&Request::Found(CHARTER));
+    let founded = same(&LogRequest::CreateCluster(CHARTER));
     let mut appended = 0;
     for step in 0..REQUESTS {
         let (real, faked) = match step {
@@ -389,7 +415,7 @@ async fn run(etcd: &Processes, seed: u64) -> (usize, usize) {
         };
         let log = &logs[requests.random.usize(0..2)];
         let answer = log.call(real.clone()).await.unwrap();
-        appended += usize::from(answer == Answer::Appended(Appended::Done));
+        appended += usize::from(answer == LogAnswer::Appended(AppendOutcome::Done));
         requests.compare(&real, answer, model.carry_out(&faked));
     }
     (appended, requests.taken_over)

@@ -8,11 +8,11 @@ use super::process::Processes;
 use crate::{
     Charter, ShardId,
     log::{
-        Answer, Appended, LeaseId, Log, Request, Why,
-        facts::{self, CHARTER, Node, SHARD, TTL, entry, member},
+        AppendOutcome, LeaseId, Log, LogAnswer, LogRequest, UnansweredReason,
+        contract::{self, CHARTER, LogClient, SHARD, TTL, entry, member},
     },
 };
-use hyper_delay_store::record::number::MOST_SHARDS;
+use hyper_delay_store::record::sharded_number::MAX_SHARDS;
 
 async fn values(etcd: &Processes) -> Vec<String> {
     let all = Get::new(Keys::prefix("/"));
@@ -31,14 +31,14 @@ async fn values(etcd: &Processes) -> Vec<String> {
 async fn values_can_be_read_by_people() {
     let Some(etcd) = Processes::one() else { return };
     let log = etcd.log();
-    let mut a = Node::new(&log, "a").await;
+    let mut a = LogClient::new(&log, "a").await;
     a.lease = LeaseId(0xab12);
     a.join().await;
     a.announce(0).await;
     a.keep_alive().await;
     a.report(41).await;
     let fence = a.fence().await;
-    assert_eq!(a.append(fence, 1, &entry("it")).await, Appended::Done);
+    assert_eq!(a.append(fence, 1, &entry("it")).await, AppendOutcome::Done);
     assert_eq!(
         values(&etcd).await,
         [
@@ -55,7 +55,7 @@ async fn values_can_be_read_by_people() {
 async fn report_from_before_a_node_was_a_member_is_removed_when_it_joins() {
     let Some(etcd) = Processes::one() else { return };
     let log = etcd.log();
-    let a = Node::announced(&log, "a").await;
+    let a = LogClient::announced(&log, "a").await;
     let client = etcd.client().await;
     // As it was left by a version that noted reports of every node.
     client.put(Put::new("/hd/00000/at/a", "41")).await.unwrap();
@@ -68,23 +68,23 @@ async fn report_from_before_a_node_was_a_member_is_removed_when_it_joins() {
 async fn value_that_no_node_writes_is_named_with_its_cure() {
     let Some(etcd) = Processes::one() else { return };
     let log = etcd.log();
-    let a = Node::announced(&log, "a").await;
-    let tail = Request::Tail {
+    let a = LogClient::announced(&log, "a").await;
+    let tail = LogRequest::Tail {
         shard: SHARD,
         from: 0,
         node: "a".into(),
     };
-    let lead = Request::Lead {
+    let lead = LogRequest::Lead {
         shard: SHARD,
         lease: a.lease,
         member: member("a"),
-        over: None,
+        takeover: None,
     };
-    let announce = Request::Announce {
+    let announce = LogRequest::Announce {
         member: member("c"),
         lease: a.lease,
         ttl: TTL,
-        over: 0,
+        replaces: 0,
     };
     let cases = [
         ("/hd/00000/lead", "[]", vec![lead, tail.clone()]),
@@ -92,13 +92,13 @@ async fn value_that_no_node_writes_is_named_with_its_cure() {
         (
             "/hd/00000/at/a",
             "-1",
-            vec![tail.clone(), Request::Reports(SHARD)],
+            vec![tail.clone(), LogRequest::Reports(SHARD)],
         ),
-        ("/hd/nodes/b", "b:1", vec![Request::Members]),
+        ("/hd/nodes/b", "b:1", vec![LogRequest::Members]),
         (
             "/hd/00000/j/1",
             "it",
-            vec![Request::First {
+            vec![LogRequest::First {
                 shard: SHARD,
                 from: 0,
             }],
@@ -107,9 +107,9 @@ async fn value_that_no_node_writes_is_named_with_its_cure() {
             "/hd/charter",
             r#"{"cluster":"xyz","shards":3}"#,
             vec![
-                Request::Charter,
-                Request::Found(CHARTER),
-                Request::Remove("a".into()),
+                LogRequest::Charter,
+                LogRequest::CreateCluster(CHARTER),
+                LogRequest::Remove("a".into()),
             ],
         ),
     ];
@@ -142,7 +142,7 @@ async fn watch_goes_on_after_a_value_that_no_node_writes() {
     let Some(etcd) = Processes::one() else { return };
     let log = etcd.log();
     // Without a charter, other keys are those of a cluster that was lost.
-    Node::new(&log, "b").await;
+    LogClient::new(&log, "b").await;
     let client = etcd.client().await;
     let bad = async {
         for _ in 0.. {
@@ -155,7 +155,7 @@ async fn watch_goes_on_after_a_value_that_no_node_writes() {
     };
     tokio::select! {
         () = bad => {}
-        () = facts::tell_members(&log) => {}
+        () = contract::tell_members(&log) => {}
     }
 }
 
@@ -164,15 +164,15 @@ async fn journals_without_a_charter_are_a_damaged_cluster() {
     let Some(etcd) = Processes::one() else { return };
     let log = etcd.log();
     assert_eq!(
-        log.call(Request::Charter).await.unwrap(),
-        Answer::Charter(None)
+        log.call(LogRequest::Charter).await.unwrap(),
+        LogAnswer::Charter(None)
     );
-    Node::new(&log, "a").await;
+    LogClient::new(&log, "a").await;
     let client = etcd.client().await;
     client.delete(Delete::new("/hd/charter")).await.unwrap();
-    for request in [Request::Found(CHARTER), Request::Charter] {
+    for request in [LogRequest::CreateCluster(CHARTER), LogRequest::Charter] {
         let error = log.call(request).await.unwrap_err();
-        assert!(matches!(error.0, Why::Damage(_)), "{error:?}");
+        assert!(matches!(error.0, UnansweredReason::Damage(_)), "{error:?}");
         let error = error.to_string();
         assert!(
             error.contains("etcd lacks /hd/charter, and has other keys of the cluster"),
@@ -186,11 +186,11 @@ async fn missing_journal_is_named() {
     let Some(etcd) = Processes::one() else { return };
     let log = etcd.log();
     for request in [
-        Request::First {
+        LogRequest::First {
             shard: ShardId(2),
             from: 0,
         },
-        Request::Tail {
+        LogRequest::Tail {
             shard: ShardId(2),
             from: 5,
             node: "a".into(),
@@ -208,23 +208,23 @@ async fn missing_journal_is_named() {
 async fn cluster_has_up_to_32_shards() {
     let Some(etcd) = Processes::one() else { return };
     let log = etcd.log();
-    for shards in [0, MOST_SHARDS + 1] {
+    for shards in [0, MAX_SHARDS + 1] {
         let charter = Charter { shards, ..CHARTER };
         let error = log
-            .call(Request::Found(charter))
+            .call(LogRequest::CreateCluster(charter))
             .await
             .unwrap_err()
             .to_string();
         assert!(error.contains("give 1 to 32"), "{error}");
     }
     let most = Charter {
-        shards: MOST_SHARDS,
+        shards: MAX_SHARDS,
         ..CHARTER
     };
-    let founded = log.call(Request::Found(most)).await.unwrap();
-    assert_eq!(founded, Answer::Founded(most));
-    let removed = log.call(Request::Remove("a".into())).await.unwrap();
-    assert_eq!(removed, Answer::Done, "one transaction for all shards");
+    let founded = log.call(LogRequest::CreateCluster(most)).await.unwrap();
+    assert_eq!(founded, LogAnswer::ClusterCreated(most));
+    let removed = log.call(LogRequest::Remove("a".into())).await.unwrap();
+    assert_eq!(removed, LogAnswer::Done, "one transaction for all shards");
 }
 
 /// Numbers whose digits are close to each other are different leases.
@@ -234,7 +234,7 @@ async fn heartbeat_is_of_one_lease_only() {
     let log = etcd.log();
     let leases = [0, 1, 0xf, 0x10, 0x11, u64::MAX >> 1, u64::MAX - 1, u64::MAX];
     for lease in leases.map(LeaseId) {
-        let mut a = Node::new(&log, "a").await;
+        let mut a = LogClient::new(&log, "a").await;
         a.lease = lease;
         a.announce(0).await;
         for other in leases.map(LeaseId) {

@@ -31,13 +31,13 @@ fn a_damaged_replica_is_moved_aside_and_begins_at_nothing() {
     let (directory, mut replica) = disk.open();
     for (entry, seq) in entries.entries.iter().zip(1..) {
         replica
-            .apply(seq, entry, hyper_delay_store::Room::AMPLE)
+            .apply(seq, entry, hyper_delay_store::DiskSpace::UNLIMITED)
             .unwrap();
         if seq == 60 {
             replica.store().flush_all();
         }
     }
-    replica.persisting().run().unwrap();
+    replica.prepare_sync().run().unwrap();
     drop((replica, directory));
 
     let (mut whole, mut begun_anew) = (0, 0);
@@ -66,7 +66,7 @@ fn a_lost_store_begins_at_nothing() {
     let disk = Disk::new();
     let (directory, mut replica) = disk.open();
     assert!(entries.complete(&mut replica));
-    replica.persisting().run().unwrap();
+    replica.prepare_sync().run().unwrap();
     drop((replica, directory));
     fs::remove_dir_all(disk.folder().join("store")).unwrap();
     assert!(!is_whole(&disk, &entries, "store deleted"));
@@ -77,8 +77,8 @@ fn a_lost_store_begins_at_nothing() {
 fn is_whole(disk: &Disk, entries: &Entries, what: &str) -> bool {
     let (directory, mut replica) = disk.open();
     if let Err(error) = rows(&**replica.store()) {
-        assert!(error.is_of_contents(), "{what}: {error}");
-        directory.note_damage(0, &error.to_string()).unwrap();
+        assert!(error.is_corruption(), "{what}: {error}");
+        directory.mark_damaged(0, &error.to_string()).unwrap();
         drop((replica, directory));
         let again = disk.open();
         assert_eq!(again.1.applied().seq, 0, "{what}");

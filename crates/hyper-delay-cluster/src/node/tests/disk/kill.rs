@@ -58,10 +58,10 @@ fn applies(directory: PathBuf, entries: &Entries) {
     let mut syncing: Option<thread::JoinHandle<()>> = None;
     for (entry, seq) in entries.entries[from..].iter().zip(begun + 1..) {
         replica
-            .apply(seq, entry, hyper_delay_store::Room::AMPLE)
+            .apply(seq, entry, hyper_delay_store::DiskSpace::UNLIMITED)
             .unwrap();
         if syncing.as_ref().is_none_or(thread::JoinHandle::is_finished) {
-            let persisting = replica.persisting();
+            let persisting = replica.prepare_sync();
             let sync = move || {
                 let synced = persisting.run().unwrap();
                 println!("\nsynced {begun} {synced}");

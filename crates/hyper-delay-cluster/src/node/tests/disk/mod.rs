@@ -13,8 +13,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Charter, ShardId, entry::Change, replica::Replica};
-use hyper_delay_fjall::{Embedded, journal::Journal, replicas::NodeDirectory};
+use crate::{Charter, ShardId, entry::EntryChange, replica::Replica};
+use hyper_delay_fjall::{Embedded, journal_file::JournalFile, node_directory::NodeDirectory};
 use hyper_delay_store::{Batch, Space, Store, StoreError, fake::Fake, record::key};
 
 const CHARTER: Charter = Charter {
@@ -54,16 +54,16 @@ impl Entries {
         let from = usize::try_from(replica.applied().seq).unwrap();
         for (entry, seq) in self.entries[from..].iter().zip(replica.applied().seq + 1..) {
             replica
-                .apply(seq, entry, hyper_delay_store::Room::AMPLE)
+                .apply(seq, entry, hyper_delay_store::DiskSpace::UNLIMITED)
                 .unwrap();
         }
         rows(&**replica.store()).unwrap() == rows(&**self.replica.store()).unwrap()
     }
 }
 
-fn change(seq: u64) -> Change {
+fn change(seq: u64) -> EntryChange {
     if seq.is_multiple_of(97) {
-        return Change::Clear(Space::DoneEven);
+        return EntryChange::Clear(Space::DoneEven);
     }
     let mut batch = Batch::new();
     let mut random = fastrand::Rng::with_seed(seq);
@@ -73,7 +73,7 @@ fn change(seq: u64) -> Change {
     batch.put(Space::Names, (seq % 40).to_be_bytes(), seq.to_be_bytes());
     batch.put(Space::DoneEven, seq.to_be_bytes(), *b"done");
     batch.remove(Space::Tasks, random.u64(0..seq).to_be_bytes());
-    Change::Writes(batch)
+    EntryChange::Writes(batch)
 }
 
 /// Returns all rows, without what a replica notes for itself.
@@ -105,7 +105,7 @@ impl Disk {
             fs::create_dir_all(to.parent().unwrap()).unwrap();
             match path.extension() {
                 Some(extension) if extension == "jnl" => {
-                    fs::write(to, Journal::read(&path).unwrap().written()).unwrap();
+                    fs::write(to, JournalFile::read(&path).unwrap().written()).unwrap();
                 }
                 _ => drop(fs::copy(&path, to).unwrap()),
             }

@@ -17,11 +17,11 @@ fn an_unsynced_tail_that_is_lost_is_no_damage() {
         let mut length = 0;
         for (entry, seq) in entries.entries.iter().zip(1..) {
             replica
-                .apply(seq, entry, hyper_delay_store::Room::AMPLE)
+                .apply(seq, entry, hyper_delay_store::DiskSpace::UNLIMITED)
                 .unwrap();
             if seq == synced {
-                assert_eq!(replica.persisting().run().unwrap(), synced);
-                length = super::Journal::read(&journal).unwrap().written().len();
+                assert_eq!(replica.prepare_sync().run().unwrap(), synced);
+                length = super::JournalFile::read(&journal).unwrap().written().len();
             }
         }
         let copy = disk.copy();

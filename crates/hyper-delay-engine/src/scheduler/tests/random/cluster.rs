@@ -1,4 +1,4 @@
-//! What can happen in a random history to a shard of a cluster.
+//! The events of a random history of a shard of a cluster.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,13 +7,13 @@ use race_wheel::Tick;
 
 use super::{ROUTES, nth_latest};
 use crate::scheduler::{
-    Adopted, ConsumerId, Input,
+    ConsumerId, SchedulerInput, UnansweredDelivery,
     tests::{World, client::Client, world::Delivered},
 };
-use hyper_delay_protocol::Mode;
+use hyper_delay_protocol::RegisterMode;
 
 #[derive(Debug, Clone)]
-pub(super) enum ClusterHappens {
+pub(super) enum ClusterEvent {
     /// Everything happens that can at this instant.
     Settle,
     Lend(usize, u16),
@@ -24,7 +24,7 @@ pub(super) enum ClusterHappens {
         exclusive: bool,
     },
     Hold(bool),
-    /// Another leader takes over; if it is planned, it is told what is in flight.
+    /// Another leader takes over; if it is planned, it learns what is in flight.
     TakeOver {
         planned: bool,
     },
@@ -64,48 +64,48 @@ pub(super) enum ClusterHappens {
     Touch(usize, Option<u64>),
 }
 
-pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
+pub(super) fn history_event() -> impl Strategy<Value = ClusterEvent> {
     let consumer = 0..4usize;
     let route = 0..ROUTES.len();
     let back = 0..6usize;
     let delay = prop::option::of(0..100u64);
     prop_oneof![
-        16 => Just(ClusterHappens::Settle),
+        16 => Just(ClusterEvent::Settle),
         8 => (consumer.clone(), 0..4u16).prop_map(|(consumer, credit)| {
-            ClusterHappens::Lend(consumer, credit)
+            ClusterEvent::Lend(consumer, credit)
         }),
         4 => (consumer.clone(), 1..4u16).prop_map(|(consumer, credit)| {
-            ClusterHappens::Recall(consumer, credit)
+            ClusterEvent::Recall(consumer, credit)
         }),
         3 => (consumer.clone(), route, prop::bool::weighted(0.2)).prop_map(
-            |(consumer, route, exclusive)| ClusterHappens::Bind { consumer, route, exclusive }
+            |(consumer, route, exclusive)| ClusterEvent::Bind { consumer, route, exclusive }
         ),
-        1 => Just(ClusterHappens::Hold(true)),
-        6 => Just(ClusterHappens::Hold(false)),
-        2 => any::<bool>().prop_map(|planned| ClusterHappens::TakeOver { planned }),
-        8 => consumer.clone().prop_map(ClusterHappens::Report),
+        1 => Just(ClusterEvent::Hold(true)),
+        6 => Just(ClusterEvent::Hold(false)),
+        2 => any::<bool>().prop_map(|planned| ClusterEvent::TakeOver { planned }),
+        8 => consumer.clone().prop_map(ClusterEvent::Report),
         4 => (back.clone(), consumer.clone(), 0..3u32, 0..2_000u64).prop_map(
-            |(back, consumer, later, left)| ClusterHappens::Adopt { back, consumer, later, left }
+            |(back, consumer, later, left)| ClusterEvent::Adopt { back, consumer, later, left }
         ),
         4 => (back.clone(), 0..2_000u64).prop_map(|(back, left)| {
-            ClusterHappens::Withhold(back, left)
+            ClusterEvent::Withhold(back, left)
         }),
         3 => (back.clone(), 0..3u32, any::<bool>()).prop_map(|(back, later, has_failed)| {
-            ClusterHappens::Gone(back, later, has_failed)
+            ClusterEvent::Gone(back, later, has_failed)
         }),
         3 => (consumer, 0..4usize, any::<bool>()).prop_map(|(consumer, reported, has_failed)| {
-            ClusterHappens::Detach { consumer, reported, has_failed }
+            ClusterEvent::Detach { consumer, reported, has_failed }
         }),
         4 => (back.clone(), any::<bool>(), any::<bool>()).prop_map(|(back, adopted, by_name)| {
-            ClusterHappens::Ack { back, adopted, by_name }
+            ClusterEvent::Ack { back, adopted, by_name }
         }),
         4 => (back.clone(), any::<[bool; 3]>(), delay).prop_map(
             |(back, [adopted, by_name, failed], delay)| {
-                ClusterHappens::Nack { back, adopted, by_name, delay, failed }
+                ClusterEvent::Nack { back, adopted, by_name, delay, failed }
             }
         ),
         1 => (back, prop::option::of(1..5_000u64)).prop_map(|(back, extend)| {
-            ClusterHappens::Touch(back, extend)
+            ClusterEvent::Touch(back, extend)
         }),
     ]
 }
@@ -122,51 +122,57 @@ pub(super) struct Reports {
 #[derive(Debug)]
 struct Unreported {
     routes: Vec<Arc<str>>,
-    copies: Vec<(Adopted, Tick)>,
+    copies: Vec<(UnansweredDelivery, Tick)>,
 }
 
 pub(super) fn step(
     world: &mut World,
     client: &mut Client,
     reports: &mut Reports,
-    happens: &ClusterHappens,
+    event: &ClusterEvent,
 ) {
     let consumer_of = |client: &Client, consumer: usize| client.consumers.get(consumer).copied();
-    match *happens {
-        ClusterHappens::Settle => {
+    match *event {
+        ClusterEvent::Settle => {
             world.settle();
         }
-        ClusterHappens::Lend(consumer, credit) => {
+        ClusterEvent::Lend(consumer, credit) => {
             if let Some(consumer) = consumer_of(client, consumer) {
                 world.lend(consumer, credit);
             }
         }
-        ClusterHappens::Recall(consumer, credit) => {
+        ClusterEvent::Recall(consumer, credit) => {
             if let Some(consumer) = consumer_of(client, consumer) {
                 world.recall(consumer, credit);
             }
         }
-        ClusterHappens::Bind {
+        ClusterEvent::Bind {
             consumer,
             route,
             exclusive,
         } => {
             if let Some(consumer) = consumer_of(client, consumer) {
                 let mode = match exclusive {
-                    true => Mode::Exclusive,
-                    false => Mode::Shared,
+                    true => RegisterMode::Exclusive,
+                    false => RegisterMode::Shared,
                 };
-                world.input(Input::Bound(consumer, ROUTES[route].into(), mode));
+                world.input(SchedulerInput::Registered(
+                    consumer,
+                    ROUTES[route].into(),
+                    mode,
+                ));
             }
         }
-        ClusterHappens::Hold(is_holding) => world.input(Input::Holding(is_holding)),
-        ClusterHappens::TakeOver { planned } => take_over(world, client, reports, planned),
-        ClusterHappens::Report(consumer) => {
+        ClusterEvent::Hold(holds_deliveries) => {
+            world.input(SchedulerInput::DeliveriesHeld(holds_deliveries));
+        }
+        ClusterEvent::TakeOver { planned } => take_over(world, client, reports, planned),
+        ClusterEvent::Report(consumer) => {
             if let Some(consumer) = consumer_of(client, consumer) {
                 report(world, reports, consumer);
             }
         }
-        ClusterHappens::Adopt {
+        ClusterEvent::Adopt {
             back,
             consumer,
             later,
@@ -174,7 +180,7 @@ pub(super) fn step(
         } => {
             let consumer = consumer_of(client, consumer);
             if let (Some(consumer), Some(delivered)) = (consumer, nth_latest(world, back)) {
-                let adopted = Adopted {
+                let adopted = UnansweredDelivery {
                     route: delivered.route,
                     id: delivered.id,
                     seq: delivered.seq,
@@ -184,22 +190,22 @@ pub(super) fn step(
                 adopt(world, reports, consumer, adopted);
             }
         }
-        ClusterHappens::Withhold(back, left) => {
+        ClusterEvent::Withhold(back, left) => {
             if let Some(delivered) = nth_latest(world, back) {
                 world.withhold(delivered.seq, Duration::from_millis(left));
             }
         }
-        ClusterHappens::Gone(back, later, has_failed) => {
+        ClusterEvent::Gone(back, later, has_failed) => {
             if let Some(delivered) = nth_latest(world, back) {
                 world.gone(delivered.seq, delivered.attempt + later, has_failed);
             }
         }
-        ClusterHappens::Detach {
+        ClusterEvent::Detach {
             consumer,
             reported,
             has_failed,
         } => detach(world, client, reports, (consumer, reported, has_failed)),
-        ClusterHappens::Ack {
+        ClusterEvent::Ack {
             back,
             adopted,
             by_name,
@@ -213,7 +219,7 @@ pub(super) fn step(
                 }
             }
         }
-        ClusterHappens::Nack {
+        ClusterEvent::Nack {
             back,
             adopted,
             by_name,
@@ -228,7 +234,7 @@ pub(super) fn step(
                 }
             }
         }
-        ClusterHappens::Touch(back, extend_ms) => {
+        ClusterEvent::Touch(back, extend_ms) => {
             if let Some(delivered) = reports.nth_latest(world, back, true) {
                 world.touch(&delivered, extend_ms);
             }
@@ -302,14 +308,28 @@ fn report(world: &mut World, reports: &mut Reports, consumer: ConsumerId) {
     let (_, Unreported { routes, copies }) = reports.unreported.remove(place);
     for (adopted, until) in copies {
         let left = Duration::from_nanos(until.since(world.now.monotonic));
-        adopt(world, reports, consumer, Adopted { left, ..adopted });
+        adopt(
+            world,
+            reports,
+            consumer,
+            UnansweredDelivery { left, ..adopted },
+        );
     }
     for route in routes {
-        world.input(Input::Bound(consumer, route, Mode::Shared));
+        world.input(SchedulerInput::Registered(
+            consumer,
+            route,
+            RegisterMode::Shared,
+        ));
     }
 }
 
-fn adopt(world: &mut World, reports: &mut Reports, consumer: ConsumerId, adopted: Adopted) {
+fn adopt(
+    world: &mut World,
+    reports: &mut Reports,
+    consumer: ConsumerId,
+    adopted: UnansweredDelivery,
+) {
     reports.adopted.push(Delivered {
         consumer,
         route: adopted.route.clone(),

@@ -1,4 +1,4 @@
-//! What can happen in a random history.
+//! The events of a random history.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::ROUTES;
 use hyper_delay_protocol::{BulkAct, Terms};
 
 #[derive(Debug, Clone)]
-pub(super) enum Happens {
+pub(super) enum HistoryEvent {
     /// One of eight ids on a route, `ahead` milliseconds from now.
     Schedule {
         id: u8,
@@ -40,8 +40,8 @@ pub(super) enum Happens {
     Ack(usize),
     /// A delivery, counted from the latest, is acknowledged with the number of the first round.
     AckOfTheFirst(usize),
-    /// A delivery, counted from the latest, is given back, with or without a delay, and as failed or
-    /// not.
+    /// A delivery, counted from the latest, is returned with a nack, with or without a delay, and
+    /// as failed or not.
     Nack(usize, Option<u64>, bool),
     /// More time is asked for to answer a delivery, counted from the latest.
     Touch(usize, Option<u64>),
@@ -57,7 +57,7 @@ pub(super) enum Happens {
     SetClock(i64),
 }
 
-pub(super) fn happens() -> impl Strategy<Value = Happens> {
+pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
     let id = 0..8u8;
     let route = 0..ROUTES.len();
     let consumer = 0..4usize;
@@ -66,50 +66,50 @@ pub(super) fn happens() -> impl Strategy<Value = Happens> {
         8 => (id.clone(), route.clone(), 0..300u64, any::<bool>(), terms()).prop_map(
             |(id, route, ahead, replace, terms)| {
                 let terms = Box::new(terms);
-                Happens::Schedule { id, route, ahead, replace, terms }
+                HistoryEvent::Schedule { id, route, ahead, replace, terms }
             }
         ),
-        5 => Just(Happens::Commit),
-        5 => Just(Happens::Tell),
-        5 => Just(Happens::Tick),
-        5 => (0..150u64).prop_map(Happens::Pass),
+        5 => Just(HistoryEvent::Commit),
+        5 => Just(HistoryEvent::Tell),
+        5 => Just(HistoryEvent::Tick),
+        5 => (0..150u64).prop_map(HistoryEvent::Pass),
         // Beyond an ack timeout, and so that the low-water mark is raised.
-        1 => (900..15_000u64).prop_map(Happens::Pass),
-        2 => Just(Happens::Connect),
-        1 => consumer.clone().prop_map(Happens::Closing),
-        2 => consumer.clone().prop_map(Happens::Block),
-        2 => consumer.clone().prop_map(Happens::Unblock),
-        1 => consumer.clone().prop_map(Happens::DropLate),
-        1 => consumer.clone().prop_map(Happens::Disconnect),
+        1 => (900..15_000u64).prop_map(HistoryEvent::Pass),
+        2 => Just(HistoryEvent::Connect),
+        1 => consumer.clone().prop_map(HistoryEvent::Closing),
+        2 => consumer.clone().prop_map(HistoryEvent::Block),
+        2 => consumer.clone().prop_map(HistoryEvent::Unblock),
+        1 => consumer.clone().prop_map(HistoryEvent::DropLate),
+        1 => consumer.clone().prop_map(HistoryEvent::Disconnect),
         4 => (consumer.clone(), route.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
             |(consumer, route, credit, exclusive)| {
-                Happens::Register { consumer, route, credit, exclusive }
+                HistoryEvent::Register { consumer, route, credit, exclusive }
             }
         ),
         1 => (consumer, route.clone()).prop_map(|(consumer, route)| {
-            Happens::Unregister(consumer, route)
+            HistoryEvent::Unregister(consumer, route)
         }),
-        4 => back.clone().prop_map(Happens::Ack),
-        1 => back.clone().prop_map(Happens::AckOfTheFirst),
+        4 => back.clone().prop_map(HistoryEvent::Ack),
+        1 => back.clone().prop_map(HistoryEvent::AckOfTheFirst),
         3 => (back.clone(), prop::option::of(0..100u64), any::<bool>()).prop_map(
-            |(back, delay, failed)| Happens::Nack(back, delay, failed)
+            |(back, delay, failed)| HistoryEvent::Nack(back, delay, failed)
         ),
         2 => (back.clone(), prop::option::of(1..5_000u64)).prop_map(|(back, extend)| {
-            Happens::Touch(back, extend)
+            HistoryEvent::Touch(back, extend)
         }),
-        2 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Cancel(id, route)),
-        1 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Kick(id, route)),
-        1 => (id, route.clone()).prop_map(|(id, route)| Happens::Delete(id, route)),
-        1 => route.clone().prop_map(Happens::Pause),
-        1 => route.clone().prop_map(Happens::Resume),
+        2 => (id.clone(), route.clone()).prop_map(|(id, route)| HistoryEvent::Cancel(id, route)),
+        1 => (id.clone(), route.clone()).prop_map(|(id, route)| HistoryEvent::Kick(id, route)),
+        1 => (id, route.clone()).prop_map(|(id, route)| HistoryEvent::Delete(id, route)),
+        1 => route.clone().prop_map(HistoryEvent::Pause),
+        1 => route.clone().prop_map(HistoryEvent::Resume),
         2 => (
             prop::sample::select(vec![BulkAct::Kick, BulkAct::Delete, BulkAct::Purge]),
             route,
         )
-            .prop_map(|(act, route)| Happens::Bulk(act, route)),
-        1 => back.prop_map(Happens::Damage),
-        1 => Just(Happens::Restart),
-        1 => (-100_000..100_000i64).prop_map(Happens::SetClock),
+            .prop_map(|(act, route)| HistoryEvent::Bulk(act, route)),
+        1 => back.prop_map(HistoryEvent::Damage),
+        1 => Just(HistoryEvent::Restart),
+        1 => (-100_000..100_000i64).prop_map(HistoryEvent::SetClock),
     ]
 }
 

@@ -1,0 +1,186 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+const A: ShardId = ShardId(0);
+const B: ShardId = ShardId(1);
+const C: ShardId = ShardId(2);
+
+#[test]
+fn one_shard_gets_everything() {
+    let mut lending = CreditLoans::new(10);
+    lending.open(A, 0);
+    assert_eq!(lending.balance(), [LoanChange::Lend(A, 10)]);
+    assert_eq!(lending.balance(), []);
+}
+
+#[test]
+fn a_second_shard_gets_what_the_first_does_not_need_when_it_wants_some() {
+    let mut lending = CreditLoans::new(10);
+    lending.open(A, 0);
+    lending.balance();
+    lending.open(B, 0);
+    assert_eq!(lending.balance(), [], "everything is lent");
+    lending.set_wanting(B);
+    assert_eq!(lending.balance(), [LoanChange::Recall(A, 5)]);
+    assert_eq!(lending.balance(), [], "it is on its way");
+    lending.returned(A, 3);
+    assert_eq!(lending.balance(), [LoanChange::Lend(B, 3)]);
+    lending.returned(A, 2);
+    assert_eq!(lending.balance(), [LoanChange::Lend(B, 2)]);
+}
+
+#[test]
+fn with_less_credit_than_shards_it_goes_round() {
+    let mut lending = CreditLoans::new(1);
+    lending.open(A, 0);
+    lending.open(B, 0);
+    assert_eq!(lending.balance(), [LoanChange::Lend(A, 1)]);
+    lending.set_wanting(B);
+    assert_eq!(lending.balance(), [LoanChange::Recall(A, 1)]);
+    lending.returned(A, 1);
+    assert_eq!(lending.balance(), [LoanChange::Lend(B, 1)]);
+    lending.set_wanting(A);
+    assert_eq!(lending.balance(), [LoanChange::Recall(B, 1)]);
+}
+
+#[test]
+fn a_lower_credit_is_recalled_and_a_higher_one_lent() {
+    let mut lending = CreditLoans::new(10);
+    lending.open(A, 0);
+    lending.balance();
+    lending.set_credit(4);
+    assert_eq!(lending.balance(), [LoanChange::Recall(A, 6)]);
+    lending.returned(A, 6);
+    lending.set_credit(9);
+    assert_eq!(lending.balance(), [LoanChange::Lend(A, 5)]);
+}
+
+#[test]
+fn what_is_in_flight_counts_while_the_leader_is_not_known() {
+    let mut lending = CreditLoans::new(10);
+    lending.open(A, 0);
+    lending.balance();
+    lending.close(A, 7);
+    lending.open(B, 0);
+    assert_eq!(lending.balance(), [LoanChange::Lend(B, 3)]);
+    lending.set_wanting(B);
+    lending.set_used(A, 6);
+    assert_eq!(lending.balance(), [LoanChange::Lend(B, 1)]);
+    lending.open(A, 6);
+    assert_eq!(lending.balance(), []);
+}
+
+#[test]
+fn a_shard_that_wants_credit_while_the_connection_has_no_route_of_it_gets_some_later() {
+    for wants_before in [false, true] {
+        let mut lending = CreditLoans::new(10);
+        lending.open(A, 0);
+        lending.balance();
+        lending.open_once(B);
+        if wants_before {
+            lending.set_wanting(B);
+        }
+        lending.retire(B);
+        if !wants_before {
+            lending.set_wanting(B);
+        }
+        assert_eq!(lending.balance(), []);
+        lending.open_once(B);
+        assert_eq!(lending.balance(), [LoanChange::Recall(A, 5)]);
+    }
+}
+
+/// A shard: what it was lent, has to return, uses, and what waits there.
+#[derive(Debug, Default)]
+struct Model {
+    credit: u16,
+    debt: u16,
+    used: u16,
+    waiting: u16,
+    told: bool,
+}
+
+impl Model {
+    /// Returns what it says: credit, and whether it wants some.
+    fn step(&mut self) -> (u16, Option<bool>) {
+        let back = self.debt.min(self.credit.saturating_sub(self.used));
+        self.credit -= back;
+        self.debt -= back;
+        let room = self.credit.saturating_sub(self.used + self.debt);
+        let sent = room.min(self.waiting);
+        self.used += sent;
+        self.waiting -= sent;
+        let wants = self.waiting > 0;
+        let is_news = wants != self.told;
+        self.told = wants;
+        (back, is_news.then_some(wants))
+    }
+
+    fn lent(&mut self, credit: u16) {
+        self.credit += credit;
+        self.told = false;
+        let room = self.credit.saturating_sub(self.used + self.debt);
+        let sent = room.min(self.waiting);
+        self.used += sent;
+        self.waiting -= sent;
+    }
+}
+
+fn carry_out(changes: Vec<LoanChange>, shards: &mut BTreeMap<ShardId, Model>) {
+    for change in changes {
+        match change {
+            LoanChange::Lend(shard, credit) => shards.get_mut(&shard).unwrap().lent(credit),
+            LoanChange::Recall(shard, credit) => shards.get_mut(&shard).unwrap().debt += credit,
+        }
+    }
+}
+
+#[test]
+fn at_random_the_credit_is_kept_and_nothing_waits_forever() {
+    for seed in 0..2_000 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let most = if random.bool() { 3 } else { 40 };
+        let mut credit = random.u16(1..=most);
+        let mut lending = CreditLoans::new(credit);
+        let mut shards = BTreeMap::<_, Model>::new();
+        for shard in [A, B, C] {
+            lending.open(shard, 0);
+            shards.insert(shard, Model::default());
+        }
+        let mut most = credit;
+        for step in 0..3_000 {
+            let is_end = step > 300;
+            for (id, shard) in &mut shards {
+                if !is_end {
+                    shard.waiting += random.u16(0..4);
+                }
+                if is_end || random.bool() {
+                    shard.used -= random.u16(0..=shard.used);
+                }
+                let (back, wants) = shard.step();
+                if back > 0 {
+                    lending.returned(*id, back);
+                }
+                match wants {
+                    Some(true) => lending.set_wanting(*id),
+                    Some(false) => lending.clear_wanting(*id),
+                    None => {}
+                }
+            }
+            if !is_end && random.u8(0..20) == 0 {
+                credit = random.u16(1..=40);
+                lending.set_credit(credit);
+                most = most.max(credit);
+            }
+            carry_out(lending.balance(), &mut shards);
+            let used: u16 = shards.values().map(|shard| shard.used).sum();
+            assert!(used <= most, "seed {seed}: {used} of {most}");
+            if is_end && shards.values().all(|shard| shard.waiting == 0) {
+                break;
+            }
+        }
+        let waiting: u16 = shards.values().map(|shard| shard.waiting).sum();
+        assert_eq!(waiting, 0, "seed {seed}: {shards:?} {lending:?}");
+    }
+}

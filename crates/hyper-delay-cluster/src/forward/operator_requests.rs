@@ -1,0 +1,42 @@
+//! Requests of operators.
+
+use super::{
+    Forwarder,
+    leader_session::{PendingRequest, QueueableRequest, ReplyAction},
+    wire::ForwardedRequest,
+};
+use crate::shard_of_seq;
+use hyper_delay_engine::scheduler::OperatorRequest;
+use hyper_delay_protocol::Request;
+
+impl Forwarder {
+    /// Passes a request of an operator to the leader of the shard of its route.
+    pub(super) fn forward_operator_request(&mut self, operated: OperatorRequest) {
+        let OperatorRequest {
+            request,
+            actor,
+            reply_to,
+        } = operated;
+        let (route, id) = request.names();
+        let to = PendingRequest {
+            consumer: reply_to.consumer,
+            tag: reply_to.tag,
+            weight: reply_to.weight,
+            route: route.cloned(),
+            id: id.cloned(),
+            action: ReplyAction::Other,
+        };
+        let shard = match &request {
+            // A job is in the shard of its route, like its number.
+            Request::Stop { job } => Some(shard_of_seq(*job)),
+            _ => to.route.as_ref().map(|route| self.shard_of(route)),
+        };
+        let shard = shard.filter(|shard| shard.0 < self.setup.shards);
+        let forwarded = Box::new(ForwardedRequest::Operator(request, actor));
+        self.forward(
+            shard.unwrap_or_default(),
+            to.consumer,
+            QueueableRequest::Request(forwarded, to),
+        );
+    }
+}

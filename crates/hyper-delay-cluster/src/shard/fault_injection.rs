@@ -1,0 +1,59 @@
+//! Hooks of the simulation to plant faults in a shard.
+
+use super::{PeerId, Shard};
+use hyper_delay_engine::{ledger::Ledger, scheduler::ConsumerId};
+use hyper_delay_store::{Store, fake::Fake};
+
+/// The ledger with which a shard began to lead, and in which leadership.
+#[derive(Debug, Default)]
+pub(crate) struct SavedLedger(Option<(u64, Ledger<Fake>)>);
+
+impl<S: Store> Shard<S> {
+    /// Applies an entry, whether it is the next one or not.
+    pub(crate) fn apply_unchecked(&mut self, seq: u64, bytes: &[u8]) {
+        let applied = self.replica.apply_unchecked(seq, bytes);
+        applied.expect("the disk works");
+    }
+
+    /// Gives up an append that was not answered, as if it had failed.
+    pub(crate) fn forget_unanswered(&mut self) {
+        if let Some(leading) = &mut self.leading {
+            leading
+                .pending_append
+                .take_if(|writing| writing.pending_call.is_none());
+        }
+    }
+
+    /// Returns whether a consumer has a copy of a task.
+    pub(crate) fn has_in_flight(&self, peer: PeerId, there: ConsumerId, seq: u64) -> bool {
+        let known = self
+            .serving_nodes
+            .consumer_of(peer, there)
+            .zip(self.leading.as_ref());
+        known.is_some_and(|(consumer, leading)| {
+            let copies = leading.scheduler.copies_of(consumer);
+            copies.iter().any(|copy| copy.seq == seq)
+        })
+    }
+}
+
+impl Shard<Fake> {
+    /// If a leadership has just begun, it gets the ledger of the last one, as it began.
+    pub(crate) fn exchange_ledger(&mut self, kept: &mut SavedLedger) {
+        let Some(leading) = &self.leading else {
+            return;
+        };
+        let is_new =
+            leading.batches == 0 && leading.pending_append.is_none() && leading.jobs.is_empty();
+        let epoch = leading.fence.epoch;
+        if !is_new || kept.0.as_ref().is_some_and(|(last, _)| *last == epoch) {
+            return;
+        }
+        let fresh = self.ledger().expect("the disk is whole");
+        if let Some(leading) = &mut self.leading
+            && let Some((_, old)) = kept.0.replace((epoch, fresh))
+        {
+            leading.stage.ledger = old;
+        }
+    }
+}

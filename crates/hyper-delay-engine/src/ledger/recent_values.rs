@@ -1,0 +1,105 @@
+use std::collections::HashMap;
+
+use super::key_hash::KeyHash;
+use crate::sizes::{Size, Sizes};
+use hyper_delay_store::{Bytes, Space};
+
+/// The last values of the keys that were written recently, those of uncommitted batches included.
+///
+/// Two generations take turns, so forgetting costs no bookkeeping per key: once the young one is
+/// full and all batches in the old one are committed, the old one is dropped. A generation may grow
+/// over its size by a batch or two.
+#[derive(Debug)]
+pub(super) struct RecentValues {
+    sizes: Sizes,
+    young: ValueGeneration,
+    old: ValueGeneration,
+    /// The number of batches that are committed.
+    committed: u64,
+}
+
+#[derive(Debug, Default)]
+struct ValueGeneration {
+    spaces: [HashMap<Bytes, Option<Bytes>, KeyHash>; RecentValues::SPACES.len()],
+    /// The number of the last batch with a value in here.
+    last: u64,
+}
+
+impl RecentValues {
+    /// The spaces whose values are kept: the ledger reads no others after it is open.
+    pub(super) const SPACES: [Space; 4] =
+        [Space::Names, Space::DoneEven, Space::DoneOdd, Space::Counts];
+
+    pub(super) fn new(sizes: Sizes) -> Self {
+        Self {
+            sizes,
+            young: ValueGeneration::default(),
+            old: ValueGeneration::default(),
+            committed: 0,
+        }
+    }
+
+    /// Returns the value of a key, or its absence, if it is known.
+    pub(super) fn get(&self, space: Space, key: &[u8]) -> Option<Option<&Bytes>> {
+        let index = index(space).expect("the ledger reads only the spaces that are kept");
+        let [young, old] = [&self.young, &self.old].map(|kept| &kept.spaces[index]);
+        young.get(key).or_else(|| old.get(key)).map(Option::as_ref)
+    }
+
+    /// Returns the known keys of a space.
+    pub(super) fn keys(&self, space: Space) -> impl Iterator<Item = &Bytes> {
+        let index = index(space).expect("the ledger reads only the spaces that are kept");
+        let generations = [&self.young, &self.old].into_iter();
+        generations.flat_map(move |kept| kept.spaces[index].keys())
+    }
+
+    /// Keeps a value of the batch with this number, if the space is kept.
+    pub(super) fn insert(
+        &mut self,
+        space: Space,
+        batch: u64,
+        write: impl FnOnce() -> (Bytes, Option<Bytes>),
+    ) {
+        let Some(index) = index(space) else {
+            return;
+        };
+        if self.young.len() >= self.sizes.recent_values && self.old.last <= self.committed {
+            (self.sizes.reached)(Size::RecentValues);
+            // The cleared maps keep their memory.
+            std::mem::swap(&mut self.old, &mut self.young);
+            self.young.spaces.iter_mut().for_each(HashMap::clear);
+        }
+        let (key, value) = write();
+        self.young.spaces[index].insert(key, value);
+        self.young.last = batch;
+    }
+
+    /// Forgets a space, which was cleared.
+    pub(super) fn clear(&mut self, space: Space) {
+        let index = index(space).expect("the ledger clears only spaces that are kept");
+        for generation in [&mut self.young, &mut self.old] {
+            generation.spaces[index].clear();
+        }
+    }
+
+    /// Notes that the first `batches` batches are in the store.
+    pub(super) fn committed(&mut self, batches: u64) {
+        self.committed = batches;
+    }
+}
+
+impl ValueGeneration {
+    fn len(&self) -> usize {
+        self.spaces.iter().map(HashMap::len).sum()
+    }
+}
+
+fn index(space: Space) -> Option<usize> {
+    match space {
+        Space::Names => Some(0),
+        Space::DoneEven => Some(1),
+        Space::DoneOdd => Some(2),
+        Space::Counts => Some(3),
+        _ => None,
+    }
+}

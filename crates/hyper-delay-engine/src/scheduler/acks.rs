@@ -1,0 +1,368 @@
+//! Handles acks, nacks, timeouts and copies that are not sent.
+
+use std::{sync::Arc, time::Duration};
+
+use race_wheel::Tick;
+
+use super::{
+    CommitToken, ConsumerId, CopyId, ReplyTo, Scheduler, consumer::DeliveryCopy, round::CopyEnd,
+    task::PendingChange, task_table::PreviousState, timers::CopyTimeout,
+};
+use crate::ledger::{Op, TaskRevision};
+use hyper_delay_protocol::{DeliverySelector, Reply};
+use hyper_delay_store::Store;
+
+/// The characters of the reason of a dead letter, at most.
+const REASON: usize = 200;
+
+impl<S: Store> Scheduler<S> {
+    /// A consumer acknowledges a delivery: the task is removed if it still has that revision.
+    pub(super) fn handle_ack(
+        &mut self,
+        consumer: ConsumerId,
+        named: DeliverySelector,
+        confirm: Option<ReplyTo>,
+    ) {
+        if self.free_lost_copy(consumer, &named) {
+            return self.reply_to_unknown_ack(named, confirm);
+        }
+        let in_flight = self.consumers.take_answered(consumer, &named);
+        let is_in_flight = in_flight.is_some();
+        let copy = in_flight.or_else(|| self.consumers.take_late_answered(consumer, &named));
+        match copy {
+            Some(copy) => self.ack_copy(consumer, (named.id, copy), is_in_flight, confirm),
+            None => self.reply_to_unknown_ack(named, confirm),
+        }
+    }
+
+    /// A copy is acknowledged, which is no longer among those of its consumer.
+    pub(super) fn ack_copy(
+        &mut self,
+        consumer: ConsumerId,
+        (id, copy): (Arc<str>, DeliveryCopy),
+        is_in_flight: bool,
+        confirm: Option<ReplyTo>,
+    ) {
+        if let Some(end) = copy.end {
+            self.timers.cancel(end);
+        }
+        if is_in_flight && let Some(round) = self.tasks.round(copy.seq) {
+            let taken = self.now.monotonic.since(round.begun_at());
+            self.metrics.ack_time.observe(taken / 1_000);
+        }
+        self.finish_task(copy.seq, &id);
+        let revision = TaskRevision {
+            route: copy.route,
+            id,
+            seq: copy.seq,
+            attempt: copy.attempt,
+        };
+        let token = confirm.map_or(CommitToken::None, CommitToken::Reply);
+        self.submit(Op::Finish(revision), token);
+        if is_in_flight {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// Ends the round or wait of an acknowledged task; it stays in memory until the removal is
+    /// committed.
+    pub(super) fn finish_task(&mut self, seq: u64, id: &Arc<str>) {
+        self.finish_inherited(seq, id);
+        let left = self
+            .tasks
+            .commit(seq, PendingChange::Finish, &mut self.timers);
+        match left {
+            Some(PreviousState::Ready) => self.unqueue(seq),
+            Some(PreviousState::Round(round)) => self.lose_copies(&round, id, seq),
+            Some(PreviousState::Idle | PreviousState::Committing(_)) | None => {}
+        }
+    }
+
+    pub(super) fn reply_to_unknown_ack(
+        &mut self,
+        named: DeliverySelector,
+        confirm: Option<ReplyTo>,
+    ) {
+        self.metrics.unknown_answers.add(1);
+        if let Some(to) = confirm {
+            let acked = Reply::Acked {
+                id: named.id,
+                route: named.route,
+                removed: false,
+            };
+            self.reply(to, acked);
+        }
+    }
+
+    /// A consumer returns a delivery with a nack.
+    pub(super) fn handle_nack(
+        &mut self,
+        consumer: ConsumerId,
+        named: &DeliverySelector,
+        copy_end: CopyEnd,
+    ) {
+        let Some(copy) = self.consumers.take_answered(consumer, named) else {
+            self.metrics.unknown_answers.add(1);
+            self.free_lost_copy(consumer, named);
+            return;
+        };
+        self.metrics.nacks.add(1);
+        if let Some(end) = copy.end {
+            self.timers.cancel(end);
+        }
+        self.fail_copy(copy.seq, consumer, copy_end);
+        self.dispatch_for(consumer);
+    }
+
+    /// A consumer asks for more time to answer a delivery: its round ends `extend_ms` from now, and
+    /// not earlier than it would have.
+    pub(super) fn handle_touch(
+        &mut self,
+        to: ReplyTo,
+        named: DeliverySelector,
+        extend_ms: Option<u64>,
+    ) {
+        let copy = self.consumers.in_flight_of(to.consumer, &named);
+        let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt, copy.end));
+        let round = copy.and_then(|(seq, route, attempt, end)| {
+            if let Some(end) = end {
+                let copy = (to.consumer, &*named.id, seq);
+                let until = self.touch_inherited(copy, &route, extend_ms, end)?;
+                return Some((route, attempt, until));
+            }
+            let (_, round) = self.tasks.round_mut(seq)?;
+            let longer = extend_ms.map_or(round.ack_timeout(), Duration::from_millis);
+            round.extend(seq, self.now.after(longer), &mut self.timers);
+            Some((route, attempt, round.until()))
+        });
+        let (route, attempt, deadline) = match round {
+            Some((route, attempt, until)) => {
+                let left = until.since(self.now.monotonic) / 1_000_000;
+                let deadline = self.now.wall_millis().saturating_add(left);
+                (Some(route), Some(attempt), Some(deadline))
+            }
+            None => (named.route, named.attempt, None),
+        };
+        let touched = Reply::Touched {
+            id: named.id,
+            route,
+            attempt,
+            deadline,
+        };
+        self.reply(to, touched);
+    }
+
+    /// Ignores an answer that names a copy of a task that was acknowledged through another copy,
+    /// and frees the id. Returns whether the answer names one.
+    pub(super) fn free_lost_copy(
+        &mut self,
+        consumer: ConsumerId,
+        named: &DeliverySelector,
+    ) -> bool {
+        let copy = self.consumers.take_lost_answered(consumer, named);
+        let found = copy.is_some();
+        self.release_copy(consumer, copy);
+        found
+    }
+
+    /// Ends a copy that was removed from a consumer: its id, and perhaps credit, can be used again.
+    pub(super) fn release_copy(&mut self, consumer: ConsumerId, copy: Option<DeliveryCopy>) {
+        if let Some(copy) = copy {
+            if let Some(end) = copy.end {
+                self.timers.cancel(end);
+            }
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// A copy was not sent, as its revision was gone.
+    pub(super) fn handle_unsent(&mut self, copy: &CopyId) {
+        let CopyId { consumer, seq, id } = copy;
+        let unsent = self.consumers.take_unsent(*consumer, id, *seq, None);
+        self.release_copy(*consumer, unsent);
+    }
+
+    /// A copy was not sent, as its connection ends.
+    pub(super) fn handle_unwritten(&mut self, copy: &CopyId, attempt: u32) {
+        if self.is_shutting_down {
+            return;
+        }
+        let CopyId { consumer, seq, id } = copy;
+        let unsent = self
+            .consumers
+            .take_unsent(*consumer, id, *seq, Some(attempt));
+        if unsent.is_some() {
+            self.fail_copy(*seq, *consumer, CopyEnd::unwritten());
+            self.release_copy(*consumer, unsent);
+        }
+    }
+
+    /// A copy was not sent, as its time to answer was nearly over when its turn came. The other
+    /// copies of its round stay in flight if the round was extended since.
+    pub(super) fn handle_sent_too_late(&mut self, copy: &CopyId, attempt: u32, until: Tick) {
+        if self.is_shutting_down {
+            return;
+        }
+        if let Some((_, round)) = self.tasks.round_mut(copy.seq)
+            && round.holders().any(|holder| holder == copy.consumer)
+        {
+            let timeout = round.ack_timeout();
+            if round.until() <= until {
+                round.stop_sending();
+            }
+            // After a stall the round ends later, now or with the next tick.
+            if round.until() <= until && !self.stalls.is_late(self.now.monotonic) {
+                let suspect_until = self.now.after(timeout);
+                self.consumers.suspect(copy.consumer, suspect_until);
+            }
+        }
+        self.handle_unwritten(copy, attempt);
+    }
+
+    /// A copy was not sent because of the content of the task: the task is dead, unless another
+    /// consumer has a copy of the round, which can have been sent before.
+    pub(super) fn handle_undeliverable(&mut self, copy: &CopyId, reason: &str) {
+        let seq = copy.seq;
+        if let Some((_, round)) = self.tasks.round_mut(seq) {
+            if round.holders().any(|holder| holder != copy.consumer) {
+                round.stop_sending();
+                self.fail_copy(seq, copy.consumer, CopyEnd::default());
+            } else {
+                let reason: String = reason.chars().take(REASON).collect();
+                self.bury(seq, Some(reason.into()));
+            }
+        }
+        self.handle_unsent(copy);
+    }
+
+    /// The ack timeout of a round has passed: its unanswered copies are late.
+    pub(super) fn round_timed_out(&mut self, seq: u64) {
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
+            debug_assert!(false, "the end of a round cancels its timer");
+            return;
+        };
+        if round.is_unreported() {
+            return self.lose_round(seq);
+        }
+        let holders: Vec<ConsumerId> = round.holders().collect();
+        let id = task.id.clone();
+        task.last_consumer = holders.first().copied();
+        let timeout = round.ack_timeout();
+        self.fail_round(seq, CopyEnd::default());
+        for consumer in holders {
+            self.mark_copy_late(consumer, &id, seq, timeout);
+        }
+    }
+
+    /// The time to answer a copy is over for which no round waits. If its task was loaded in the
+    /// same tick, a round does, which ends by a timer of its own.
+    pub(super) fn copy_timed_out(&mut self, end: &CopyTimeout) {
+        let state = self.consumers.get(end.consumer);
+        if state.is_some_and(|state| state.has_copy_timer(&end.id, end.seq)) {
+            self.mark_copy_late(end.consumer, &end.id, end.seq, end.ack_timeout);
+        }
+    }
+
+    fn mark_copy_late(&mut self, consumer: ConsumerId, id: &str, seq: u64, timeout: Duration) {
+        let suspect_until = self.now.after(timeout);
+        if self.consumers.time_out(consumer, id, seq, suspect_until) {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// A consumer returned its copy with a nack, or its connection is closed. The last copy that
+    /// fails ends the round.
+    pub(super) fn fail_copy(&mut self, seq: u64, consumer: ConsumerId, copy_end: CopyEnd) {
+        let now = self.now.monotonic;
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
+            return self.takeover.inherited.fail_copy(seq, consumer, copy_end);
+        };
+        if round.fail(consumer, copy_end, now) {
+            task.last_consumer = Some(consumer);
+            self.advance_round(seq);
+        }
+    }
+
+    /// A round has failed, or has ended without an ack and without a failure: the next one is due,
+    /// now or later, or the task is dead.
+    pub(super) fn fail_round(&mut self, seq: u64, copy_end: CopyEnd) {
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
+            return;
+        };
+        let is_failure = match copy_end.is_failure() {
+            true => {
+                task.declined = None;
+                true
+            }
+            false => task.declined.get_or_insert_default().add_round(),
+        };
+        task.failures = task.failures.saturating_add(u32::from(is_failure));
+        let failures = task.failures;
+        let terms = self.settings.terms_of(task);
+        if task.is_expired(self.now) {
+            return self.expire_task(seq);
+        }
+        if let Some(at) = task.expires_at() {
+            // The index may have been read beyond it, if the clock was set back since.
+            self.expiry.add(at);
+        }
+        let most = terms.max_attempts.or(self.settings.max_attempts);
+        if is_failure && most.is_some_and(|most| failures >= most) {
+            return self.bury(seq, copy_end.reason);
+        }
+        let mut backoff = |failures| self.settings.backoff(failures, &terms, &mut self.random);
+        let delay = match copy_end.delay_ms {
+            Some(delay) => delay,
+            None if is_failure => backoff(failures),
+            None => {
+                let (now, rest) = (self.now.monotonic, Duration::from_millis(backoff(1)));
+                let until = self.now.after(rest);
+                if let Some(declined) = &mut task.declined {
+                    for consumer in round.contacted().chain(task.last_consumer) {
+                        declined.add_rest(consumer, until, now);
+                    }
+                }
+                0
+            }
+        };
+        task.at = self.now.wall_millis().saturating_add(delay);
+        task.is_parked = false;
+        let op = Op::Retry {
+            at: task.at,
+            attempt: task.attempt,
+            failures,
+            revision: task.revision(seq),
+        };
+        let due = self.now.after(Duration::from_millis(delay));
+        self.tasks
+            .commit(seq, PendingChange::Retry, &mut self.timers);
+        let has_failed = is_failure;
+        self.submit(op, CommitToken::RetryAt { due, has_failed });
+    }
+
+    /// Makes a task dead. `reason` says why its content cannot be delivered, or is that of the nack
+    /// that ended its last round.
+    fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
+        if let Some(task) = self.tasks.get(seq)
+            && let Some(at) = task.expires_at()
+        {
+            if task.is_expired(self.now) {
+                return self.expire_task(seq);
+            }
+            self.expiry.add(at);
+        }
+        self.tasks
+            .commit(seq, PendingChange::Bury, &mut self.timers);
+        let Some(task) = self.tasks.get(seq) else {
+            return;
+        };
+        let op = Op::Bury {
+            at: self.now.wall_millis(),
+            attempt: task.attempt,
+            failures: task.failures,
+            revision: task.revision(seq),
+            reason,
+        };
+        self.submit(op, CommitToken::None);
+    }
+}

@@ -1,0 +1,272 @@
+//! Takes over what earlier leaders have delivered, and passes on what is in flight.
+
+use std::{sync::Arc, time::Duration};
+
+use race_wheel::{Key, Tick};
+
+use super::{
+    ConsumerId, CopyId, Scheduler, UnansweredDelivery,
+    consumer::DeliveryCopy,
+    inherited_deliveries::InheritedTask,
+    round::{CopyEnd, Round},
+    task::PendingChange,
+    task_table::PreviousState,
+    timers::{CopyTimeout, Timer},
+};
+use hyper_delay_store::Store;
+
+impl<S: Store> Scheduler<S> {
+    /// A connection has copies that earlier leaders have sent.
+    pub(super) fn adopt_deliveries(
+        &mut self,
+        consumer: ConsumerId,
+        copies: Vec<UnansweredDelivery>,
+    ) {
+        for adopted in copies {
+            let until = self.now.after(adopted.left);
+            let copy = DeliveryCopy {
+                route: adopted.route,
+                seq: adopted.seq,
+                attempt: adopted.attempt,
+                end: None,
+            };
+            self.adopt_copy(consumer, adopted.id, copy, until);
+        }
+    }
+
+    fn adopt_copy(
+        &mut self,
+        consumer: ConsumerId,
+        id: Arc<str>,
+        mut copy: DeliveryCopy,
+        until: Tick,
+    ) {
+        let Some(state) = self.consumers.get(consumer) else {
+            return;
+        };
+        if state.holds_id(&id) {
+            // A connection has one copy of an id at a time. The answer to another one still counts.
+            if !state.has_copy(&id, &copy) {
+                self.consumers.add_late(consumer, id, copy);
+            }
+            return;
+        }
+        let (seq, attempt) = (copy.seq, copy.attempt);
+        let is_of_round = self.tasks.round_mut(seq).is_some_and(|(task, round)| {
+            let is_this = task.id == id && task.route == copy.route;
+            let is_of_round = is_this && round.adopt(consumer, attempt);
+            if is_of_round {
+                task.attempt = task.attempt.max(attempt);
+                round.extend(seq, until, &mut self.timers);
+            }
+            is_of_round
+        });
+        if !is_of_round {
+            let timer = Timer::CopyTimeout(Box::new(CopyTimeout {
+                consumer,
+                id: id.clone(),
+                seq,
+                ack_timeout: self.settings.of_route(&copy.route).ack_timeout,
+            }));
+            copy.end = Some(self.timers.insert(until, timer));
+            let copy = (consumer, attempt);
+            let timers = &mut self.timers;
+            self.takeover.inherited.adopt(seq, copy, until, timers);
+        }
+        if let Some(state) = self.consumers.get_mut(consumer) {
+            state.add_copy(id, copy);
+        }
+        if self.tasks.is_ready(seq) {
+            self.claim_inherited(seq);
+        }
+    }
+
+    /// Checks a task that was loaded and that an earlier leader may have delivered. Returns whether
+    /// it must not be delivered now: it is in flight, its last round has failed, or it is done.
+    pub(super) fn claim_inherited(&mut self, seq: u64) -> bool {
+        if self.takeover.has_no_inherited() {
+            return false;
+        }
+        if self.takeover.is_finishing(seq) {
+            let left = self
+                .tasks
+                .commit(seq, PendingChange::Finish, &mut self.timers);
+            if let Some(PreviousState::Ready) = left {
+                self.unqueue(seq);
+            }
+            return left.is_some();
+        }
+        let Some(task) = self.tasks.get(seq) else {
+            return false;
+        };
+        let Some(inherited) = self.takeover.inherited.get(seq) else {
+            return false;
+        };
+        let (id, after) = (task.id.clone(), task.attempt);
+        let live = self.live_copies(inherited, seq, &id, after);
+        let failed = inherited.latest_failed_after(after);
+        let is_missing =
+            inherited.until() > self.now.monotonic && inherited.missing(after, live.len()) > 0;
+        if live.is_empty() && failed.is_none() && !is_missing {
+            return false;
+        }
+        let of_route = || self.settings.of_route(&task.route).ack_timeout;
+        let ack_timeout = task.ack_timeout().unwrap_or_else(of_route);
+        if self.tasks.is_ready(seq) {
+            self.unqueue(seq);
+        }
+        let Some(inherited) = self.takeover.inherited.take(seq, &mut self.timers) else {
+            return false;
+        };
+        for (consumer, _) in &live {
+            let state = self.consumers.get_mut(*consumer);
+            if let Some(end) = state.and_then(|state| state.take_copy_timer(&id, seq)) {
+                self.timers.cancel(end);
+            }
+        }
+        let known = live.iter().map(|(_, attempt)| *attempt).chain(failed);
+        let attempt = known.max().unwrap_or(after);
+        let live = live.into_iter().map(|(consumer, _)| consumer).collect();
+        let timers = &mut self.timers;
+        let round = Round::inherited(seq, &inherited, live, after, ack_timeout, timers);
+        if let Some(task) = self.tasks.get_mut(seq) {
+            task.attempt = attempt;
+        }
+        self.tasks.begin_round(seq, round);
+        self.advance_round(seq);
+        true
+    }
+
+    /// Returns the unanswered copies of a task that is not loaded, of the rounds after `after`.
+    pub(super) fn live_copies(
+        &self,
+        inherited: &InheritedTask,
+        seq: u64,
+        id: &str,
+        after: u32,
+    ) -> Vec<(ConsumerId, u32)> {
+        let copies = inherited.copies().iter().filter(|(consumer, attempt)| {
+            let state = self.consumers.get(*consumer);
+            *attempt > after && state.is_some_and(|state| state.has_in_flight(id, seq))
+        });
+        copies.copied().collect()
+    }
+
+    /// A copy was not sent, because the leadership was not known to hold any more. Its task is due
+    /// again, and no round has failed.
+    pub(super) fn handle_voided(&mut self, copy: &CopyId, attempt: u32) {
+        let CopyId { consumer, seq, id } = copy;
+        let unsent = self
+            .consumers
+            .take_unsent(*consumer, id, *seq, Some(attempt));
+        if unsent.is_none() {
+            return;
+        }
+        let now = self.now.monotonic;
+        match self.tasks.round_mut(*seq) {
+            Some((task, round)) if round.holders().any(|holder| holder == *consumer) => {
+                if round.void_copy(*consumer) {
+                    task.last_consumer = Some(*consumer);
+                    self.handle_round_copies_gone(*seq);
+                } else if round.holders().any(|holder| holder != *consumer) {
+                    if round.fail(*consumer, CopyEnd::void(), now) {
+                        self.advance_round(*seq);
+                    }
+                } else {
+                    task.last_consumer = Some(*consumer);
+                    self.tasks.end_round(*seq, &mut self.timers);
+                    self.offer_again(*seq);
+                }
+            }
+            _ => self.takeover.inherited.void_copy(*seq, *consumer),
+        }
+        self.release_copy(*consumer, unsent);
+    }
+
+    /// A task is acknowledged. It may not be loaded yet, and connections may have copies of it.
+    pub(super) fn finish_inherited(&mut self, seq: u64, id: &Arc<str>) {
+        if self.takeover.inherited.is_empty() {
+            return;
+        }
+        let Some(inherited) = self.takeover.inherited.take(seq, &mut self.timers) else {
+            return;
+        };
+        if !self.tasks.contains(seq) {
+            self.takeover.begin_finish(seq);
+        }
+        for (consumer, _) in inherited.copies() {
+            if self.consumers.mark_lost(*consumer, id, seq) {
+                self.dispatch_for(*consumer);
+            }
+        }
+    }
+
+    /// Returns whether an earlier leader has delivered a task that is not loaded here.
+    pub(super) fn is_inherited(&self, seq: u64, id: &str) -> bool {
+        if self.takeover.has_no_inherited() {
+            return false;
+        }
+        let inherited = self.takeover.inherited.get(seq);
+        let is_in_flight = inherited.is_some_and(|inherited| {
+            let live = self.live_copies(inherited, seq, id, 0);
+            let is_over = inherited.until() <= self.now.monotonic;
+            !live.is_empty() || !is_over && inherited.missing(0, 0) > 0
+        });
+        is_in_flight || self.takeover.is_finishing(seq)
+    }
+
+    /// Extends the time to answer a copy of an earlier leader, of a task that is not loaded.
+    /// Returns when it ends.
+    pub(super) fn touch_inherited(
+        &mut self,
+        (consumer, id, seq): (ConsumerId, &str, u64),
+        route: &str,
+        extend_ms: Option<u64>,
+        end: Key,
+    ) -> Option<Tick> {
+        let of_route = || self.settings.of_route(route).ack_timeout;
+        let longer = extend_ms.map_or_else(of_route, Duration::from_millis);
+        let (until, timers) = (self.now.after(longer), &mut self.timers);
+        let until = self
+            .takeover
+            .inherited
+            .extend(seq, consumer, until, timers)?;
+        let end = self.timers.reschedule(end, until)?;
+        self.consumers.set_copy_timer(consumer, id, seq, end);
+        Some(until)
+    }
+
+    /// Returns the unanswered deliveries that can still be answered in time, ordered by connection
+    /// and id: for a planned hand-over.
+    pub fn in_flight(&self) -> impl Iterator<Item = (ConsumerId, UnansweredDelivery)> {
+        let copies = self.consumers.in_flight();
+        let copies = copies.filter_map(|(consumer, id, copy)| {
+            let until = match copy.end {
+                None => self.tasks.round(copy.seq)?.until(),
+                Some(_) => {
+                    let inherited = self.takeover.inherited.get(copy.seq)?;
+                    let copy = (consumer, copy.attempt);
+                    inherited
+                        .copies()
+                        .contains(&copy)
+                        .then(|| inherited.until())?
+                }
+            };
+            let adopted = UnansweredDelivery {
+                route: copy.route.clone(),
+                id: id.clone(),
+                seq: copy.seq,
+                attempt: copy.attempt,
+                left: self.time_left(until),
+            };
+            Some((consumer, adopted))
+        });
+        let mut copies: Vec<(ConsumerId, UnansweredDelivery)> = copies.collect();
+        copies.sort_unstable_by(|(a, one), (b, other)| (a, &one.id).cmp(&(b, &other.id)));
+        copies.into_iter()
+    }
+
+    pub(super) fn time_left(&self, until: Tick) -> Duration {
+        Duration::from_nanos(until.since(self.now.monotonic))
+    }
+}

@@ -1,0 +1,338 @@
+//! What the nodes of a cluster know of their connections, and what the scheduler of a shard may not
+//! do to them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use race_wheel::Tick;
+
+use super::{World, world::Delivered};
+use crate::ledger::TaskRevision;
+use crate::scheduler::{
+    ConsumerId, CreditChange, ForwardedAck, ForwardedNack, GoneCopy, ReplyTo, SchedulerInput,
+    UnansweredDelivery, consumer::Consumer, rate_limits::RateKey,
+};
+use hyper_delay_store::{
+    ReadStore as _, Space,
+    record::{self, Name, key},
+};
+
+/// What the nodes know.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    pub(super) accounts: BTreeMap<ConsumerId, Account>,
+    /// The copies that were adopted: connection, revision, round.
+    pub(super) adopted: BTreeSet<(ConsumerId, u64, u32)>,
+    /// The ids that a connection has, with the revision and the end of the time to answer.
+    held: BTreeMap<(ConsumerId, Arc<str>), (u64, Tick)>,
+    /// The revisions that are not to be delivered until then, because a connection has a copy, or
+    /// none is known to have.
+    barred: BTreeMap<(u64, Option<ConsumerId>), Tick>,
+}
+
+/// The credit of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    pub(super) lent: u32,
+    pub(super) recalled: u32,
+    pub(super) returned: u32,
+    /// More is wanted since the last loan.
+    pub(super) wants: bool,
+    /// How often more was wanted.
+    pub(super) wanted: u32,
+}
+
+impl Nodes {
+    pub(super) fn note_credit(&mut self, consumer: ConsumerId, credit: CreditChange) {
+        let account = self.accounts.entry(consumer).or_default();
+        match credit {
+            CreditChange::Wanted => {
+                assert!(!account.wants, "{consumer} wants twice");
+                account.wants = true;
+                account.wanted += 1;
+            }
+            CreditChange::Unwanted => {
+                assert!(account.wants, "{consumer} has not wanted more");
+                account.wants = false;
+            }
+            CreditChange::Returned(credit) => {
+                assert!(credit > 0, "{consumer} gives nothing back");
+                account.returned += u32::from(credit);
+                let (returned, recalled) = (account.returned, account.recalled);
+                assert!(returned <= recalled, "{consumer} gives back too much");
+            }
+        }
+    }
+
+    /// A copy is on its way to a connection.
+    pub(super) fn sent(&mut self, delivery: &Delivered, until: Tick, now: Tick) {
+        let Delivered {
+            consumer, id, seq, ..
+        } = delivery;
+        let held = self.held.insert((*consumer, id.clone()), (*seq, until));
+        assert!(
+            held.is_none_or(|(_, until)| until <= now),
+            "{delivery:?}: the connection has the id already"
+        );
+        for ((_, who), until) in self.barred.range((*seq, None)..=(*seq, Some(u64::MAX))) {
+            assert!(*until <= now, "{delivery:?} is in flight: {who:?}");
+        }
+    }
+
+    /// A connection has answered a copy of an id, or it will not be sent.
+    pub(super) fn answered(&mut self, consumer: ConsumerId, id: &Arc<str>) {
+        if let Some((seq, _)) = self.held.remove(&(consumer, id.clone()))
+            && self.barred.remove(&(seq, Some(consumer))).is_some()
+        {
+            self.barred.remove(&(seq, None));
+        }
+    }
+
+    pub(super) fn closed(&mut self, consumer: ConsumerId) {
+        let held = self.held.keys().filter(|(holder, _)| *holder == consumer);
+        let ids: Vec<Arc<str>> = held.map(|(_, id)| id.clone()).collect();
+        for id in ids {
+            self.answered(consumer, &id);
+        }
+        self.accounts.remove(&consumer);
+    }
+
+    /// Whether a revision is not to be delivered.
+    fn bar(&mut self, seq: u64, consumer: Option<ConsumerId>, until: Tick) {
+        let barred = self.barred.entry((seq, consumer)).or_insert(until);
+        *barred = until.max(*barred);
+    }
+}
+
+impl World {
+    pub(super) fn lend(&mut self, consumer: ConsumerId, credit: u16) {
+        let account = self.nodes.accounts.entry(consumer).or_default();
+        account.lent += u32::from(credit);
+        account.wants = false;
+        self.input(SchedulerInput::Lent(consumer, credit));
+    }
+
+    /// Recalls some of what was lent and not recalled.
+    pub(super) fn recall(&mut self, consumer: ConsumerId, credit: u16) {
+        let account = self.nodes.accounts.entry(consumer).or_default();
+        let most = account.lent - account.recalled;
+        let credit = most.min(credit.into());
+        account.recalled += credit;
+        self.input(SchedulerInput::Recalled(consumer, credit as u16));
+    }
+
+    /// A connection has a delivery of an earlier leader.
+    pub(super) fn adopt(&mut self, consumer: ConsumerId, adopted: UnansweredDelivery) {
+        let until = self.now.after(adopted.left);
+        let (seq, attempt) = (adopted.seq, adopted.attempt);
+        let state = self.scheduler.consumers.get(consumer);
+        if state.is_some_and(|state| !state.holds_id(&adopted.id)) {
+            self.nodes.adopted.insert((consumer, seq, attempt));
+            let held = (consumer, adopted.id.clone());
+            self.nodes.held.insert(held, (seq, until));
+            let task = self.scheduler.tasks.get(seq);
+            let is_task = task.is_none_or(|task| task.route == adopted.route);
+            if self.is_of_next_round(&adopted) && is_task {
+                self.nodes.bar(seq, Some(consumer), until);
+            }
+        }
+        self.input(SchedulerInput::Adopted(consumer, vec![adopted]));
+    }
+
+    /// Whether a connection has a copy of the current round. Another leader can have sent a copy
+    /// with the same round number: that one does not delay the next delivery.
+    fn is_of_round(&self, consumer: ConsumerId, copy: &UnansweredDelivery) -> bool {
+        let round = self.scheduler.tasks.round(copy.seq);
+        round.is_some_and(|round| round.holders().any(|holder| holder == consumer))
+    }
+
+    /// Whether a copy is of a round that this leader has not begun.
+    fn is_of_next_round(&self, adopted: &UnansweredDelivery) -> bool {
+        let UnansweredDelivery { seq, attempt, .. } = adopted;
+        if let Some(round) = self.scheduler.tasks.round(*seq) {
+            return round.previous_round().is_some_and(|after| *attempt > after);
+        }
+        let in_memory = self.scheduler.tasks.get(*seq).map(|task| task.attempt);
+        let name = key::name(&adopted.route, &adopted.id);
+        let name = self.store.get(Space::Names, &name).unwrap();
+        let on_disk = name.map(|name| record::decode::<Name>(&name).unwrap().attempt);
+        let rounds = in_memory.into_iter().chain(on_disk).max();
+        rounds.is_none_or(|rounds| *attempt > rounds)
+    }
+
+    /// A revision was in flight at a hand-over.
+    pub(super) fn withhold(&mut self, seq: u64, left: Duration) {
+        let round = self.scheduler.tasks.round(seq);
+        if round.is_none_or(|round| round.previous_round().is_some()) {
+            self.nodes.bar(seq, None, self.now.after(left));
+        }
+        self.input(SchedulerInput::Withheld(vec![(seq, left)]));
+    }
+
+    /// A copy of a revision is gone.
+    pub(super) fn gone(&mut self, seq: u64, attempt: u32, has_failed: bool) {
+        self.nodes.barred.remove(&(seq, None));
+        self.input(SchedulerInput::CopiesGone(vec![GoneCopy {
+            seq,
+            attempt,
+            has_failed,
+        }]));
+    }
+
+    /// The node of a connection cannot be reached. Returns what the connection has, as its node
+    /// would report it.
+    pub(super) fn detach(&mut self, consumer: ConsumerId) -> Vec<UnansweredDelivery> {
+        let copies = self.scheduler.copies_of(consumer);
+        let in_flight = self.scheduler.in_flight();
+        let in_flight = in_flight.filter(|(holder, _)| *holder == consumer);
+        let in_flight: Vec<UnansweredDelivery> = in_flight.map(|(_, copy)| copy).collect();
+        let mut known: Vec<_> = in_flight.iter().map(|it| (it.seq, it.attempt)).collect();
+        known.sort_unstable();
+        let copies: Vec<_> = copies.iter().map(|it| (it.seq, it.attempt)).collect();
+        assert_eq!(copies, known);
+        self.nodes.closed(consumer);
+        for copy in &in_flight {
+            self.outcomes.can_fail(copy.seq);
+            if self.is_of_round(consumer, copy) || self.is_of_next_round(copy) {
+                self.nodes.bar(copy.seq, None, self.now.after(copy.left));
+            }
+        }
+        self.input(SchedulerInput::Detached(consumer));
+        in_flight
+    }
+
+    /// The revisions that the next leader is not to deliver for some time, one for each copy.
+    pub(super) fn withheld_next(&self) -> Vec<(u64, Duration)> {
+        let scheduler = &self.scheduler;
+        let left = |until: Tick| Duration::from_nanos(until.since(scheduler.now.monotonic));
+        let known = scheduler.in_flight();
+        let known: Vec<_> = known.map(|(_, copy)| (copy.seq, copy.left)).collect();
+        let rounds = scheduler.tasks.rounds();
+        let rounds = rounds.map(|(seq, round)| (seq, round.missing(), round.until()));
+        let others = scheduler.takeover.inherited.iter().map(|(seq, inherited)| {
+            let live = known.iter().filter(|(known, _)| *known == seq).count();
+            (seq, inherited.missing(0, live), inherited.until())
+        });
+        let missing = rounds.chain(others).flat_map(|(seq, missing, until)| {
+            std::iter::repeat_n((seq, left(until)), missing as usize)
+        });
+        let mut withheld: Vec<_> = missing.collect();
+        withheld.extend(known);
+        withheld.sort_unstable();
+        withheld
+    }
+
+    pub(super) fn ack_by_name(&mut self, delivered: &Delivered) {
+        self.nodes.answered(delivered.consumer, &delivered.id);
+        let revision = TaskRevision {
+            route: delivered.route.clone(),
+            id: delivered.id.clone(),
+            seq: delivered.seq,
+            attempt: delivered.attempt,
+        };
+        let confirm = Some(ReplyTo {
+            consumer: delivered.consumer,
+            tag: None,
+            weight: 1,
+        });
+        self.input(SchedulerInput::Acked(Box::new(ForwardedAck {
+            consumer: delivered.consumer,
+            revision,
+            confirm,
+        })));
+    }
+
+    pub(super) fn nack_by_name(
+        &mut self,
+        delivered: &Delivered,
+        delay_ms: Option<u64>,
+        failed: bool,
+    ) {
+        if !failed {
+            self.unharmed(delivered);
+        }
+        self.nodes.answered(delivered.consumer, &delivered.id);
+        self.input(SchedulerInput::Nacked(Box::new(ForwardedNack {
+            consumer: delivered.consumer,
+            named: delivered.named(),
+            seq: delivered.seq,
+            delay_ms,
+            reason: None,
+            failed,
+        })));
+    }
+
+    /// Another leader takes over, and the connections stay. It knows nothing of them yet.
+    pub(super) fn take_over(&mut self, consumers: &[ConsumerId]) {
+        self.restart();
+        self.nodes = Nodes::default();
+        for consumer in consumers {
+            self.input(SchedulerInput::Opened(*consumer));
+        }
+        self.input(SchedulerInput::TookOver);
+        self.input(SchedulerInput::DeliveriesHeld(true));
+    }
+
+    /// What is lent is used by no more copies than that, beside adopted ones, and what is recalled
+    /// is returned.
+    pub(super) fn check_credit(&self) {
+        for (consumer, account) in &self.nodes.accounts {
+            let Some(state) = self.scheduler.consumers.get(*consumer) else {
+                continue;
+            };
+            let has = account.lent - account.returned;
+            let copies = state.in_flight();
+            let own = copies.filter(|(_, copy)| {
+                let copy = (*consumer, copy.seq, copy.attempt);
+                !self.nodes.adopted.contains(&copy)
+            });
+            let own = own.count() as u32;
+            assert!(own <= has, "{consumer} has {own} copies: {account:?}");
+            let is_used = state.load() as u32 >= has;
+            assert!(
+                is_used || account.returned == account.recalled,
+                "{consumer} has {} copies and gives nothing back: {account:?}",
+                state.load()
+            );
+        }
+    }
+
+    /// No task waits for a connection that has room, or that has not asked for credit.
+    pub(super) fn check_waiting(&self) {
+        if self.scheduler.takeover.holds_deliveries || self.scheduler.is_shutting_down {
+            return;
+        }
+        for (name, route) in self.scheduler.routes.iter() {
+            if self
+                .scheduler
+                .rate_limits
+                .is_awaited(&RateKey::Deliveries(name.clone()))
+            {
+                continue;
+            }
+            let mut position = route.first_ready(crate::ledger::Position::default());
+            while let Some(ready) = position {
+                let task = self.scheduler.tasks.get(ready.seq).unwrap();
+                let consumers = route.consumers().iter();
+                for consumer in consumers {
+                    let state = self.scheduler.consumers.get(*consumer).unwrap();
+                    assert!(
+                        state.holds_id(&task.id) || self.is_asked_for(*consumer, state),
+                        "{task:?} of {name} waits for {consumer}: {state:?}"
+                    );
+                }
+                position = route.first_ready(ready.next());
+            }
+        }
+    }
+
+    /// Whether a connection has no room, and more credit was asked for if that is possible.
+    fn is_asked_for(&self, consumer: ConsumerId, state: &Consumer) -> bool {
+        let account = self.nodes.accounts.get(&consumer);
+        let has_asked = account.is_some_and(|account| account.wants);
+        !state.has_room() && (has_asked || !state.is_lent() || state.is_closing())
+    }
+}

@@ -1,0 +1,141 @@
+//! The requests of connections in random histories.
+
+use std::sync::Arc;
+
+use super::{World, delivered::Delivered};
+use crate::ledger::Actor;
+use crate::scheduler::{ClientRequest, ConsumerId, OperatorRequest, ReplyTo, SchedulerInput};
+use hyper_delay_protocol::{
+    BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers, Line, Request, Schedule,
+    Terms,
+};
+
+/// Returns a request as the connection of a consumer sends it.
+pub(super) fn as_input(consumer: ConsumerId, request: Request) -> SchedulerInput {
+    match request {
+        Request::Kick { .. }
+        | Request::Delete { .. }
+        | Request::Bulk(_)
+        | Request::Pause { .. }
+        | Request::Resume { .. }
+        | Request::Stop { .. } => SchedulerInput::OperatorRequested(Box::new(OperatorRequest {
+            request,
+            actor: Actor::default(),
+            reply_to: ReplyTo {
+                consumer,
+                tag: None,
+                weight: 1,
+            },
+        })),
+        request => {
+            let line = Line {
+                tag: None,
+                token: None,
+                request,
+            };
+            let ask = ClientRequest {
+                line,
+                weight: 1,
+                grant: None,
+            };
+            SchedulerInput::Requested(consumer, vec![ask])
+        }
+    }
+}
+
+impl World {
+    pub(super) fn schedule(&mut self, id: &str, fire_at: u64) {
+        self.schedule_on("route", id, fire_at, 0, false);
+    }
+
+    pub(super) fn schedule_on(
+        &mut self,
+        route: &str,
+        id: &str,
+        fire_at: u64,
+        payload: u64,
+        replace: bool,
+    ) {
+        self.schedule_with((route, id), fire_at, payload, replace, None);
+    }
+
+    pub(super) fn schedule_with(
+        &mut self,
+        (route, id): (&str, &str),
+        fire_at: u64,
+        payload: u64,
+        replace: bool,
+        terms: Option<Terms>,
+    ) {
+        let schedule = Schedule {
+            id: Some(id.into()),
+            route: Some(route.into()),
+            fire_at,
+            compression: Compression::None,
+            payload: payload.to_be_bytes().into(),
+            replace,
+            headers: Headers::default(),
+            terms: terms.map(Box::new),
+        };
+        self.ask(0, Request::Schedule(schedule));
+    }
+
+    pub(super) fn cancel(&mut self, route: &str, id: &str) {
+        let (route, id) = (route.into(), id.into());
+        self.ask(0, Request::Cancel { route, id });
+    }
+
+    pub(super) fn bulk(&mut self, act: BulkAct, route: &str, filter: Filter) {
+        let bulk = BulkRequest {
+            act,
+            route: route.into(),
+            filter,
+            in_flight: false,
+            dry_run: false,
+        };
+        self.ask(0, Request::Bulk(Box::new(bulk)));
+    }
+
+    pub(super) fn ack(&mut self, consumer: ConsumerId, id: &Arc<str>, attempt: u32) {
+        let delivery = DeliverySelector {
+            id: id.clone(),
+            route: None,
+            attempt: Some(attempt),
+        };
+        let confirm = true;
+        self.ask(consumer, Request::Ack { delivery, confirm });
+    }
+
+    pub(super) fn ack_delivery(&mut self, delivered: &Delivered) {
+        self.ask(delivered.consumer, delivered.ack());
+    }
+
+    pub(super) fn nack_delivery(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
+        self.ask(delivered.consumer, delivered.nack(delay_ms, true));
+    }
+
+    /// A consumer gives a delivery back, and has not failed.
+    pub(super) fn give_back(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
+        self.unharmed(delivered);
+        self.ask(delivered.consumer, delivered.nack(delay_ms, false));
+    }
+
+    /// A delivery is declined, if it is in flight.
+    pub(super) fn unharmed(&mut self, delivered: &Delivered) {
+        let Delivered {
+            consumer,
+            seq,
+            attempt,
+            ..
+        } = *delivered;
+        let consumers = &self.scheduler.consumers;
+        let copy = consumers.in_flight_of(consumer, &delivered.named());
+        if copy.is_some_and(|copy| copy.seq == seq) {
+            self.outcomes.copy_end(seq, attempt, consumer);
+        }
+    }
+
+    pub(super) fn touch(&mut self, delivered: &Delivered, extend_ms: Option<u64>) {
+        self.ask(delivered.consumer, delivered.touch(extend_ms));
+    }
+}
