@@ -36,6 +36,10 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+#![cfg_attr(
+    not(any(feature = "etcd", test)),
+    expect(dead_code, reason = "only a node with a journal uses most of it")
+)]
 
 pub mod admin;
 mod call_id;

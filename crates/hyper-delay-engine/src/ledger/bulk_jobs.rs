@@ -67,20 +67,24 @@ impl BulkJobs {
         Some(job)
     }
 
-    /// Adds the changed bulk operations to the batch, and removes the oldest ended ones.
+    /// Adds the changed bulk operations to the batch, and removes those that ended first. Those of
+    /// this batch ended last, whatever the clock says.
     pub(super) fn write(&mut self, writes: &mut WriteBuffer<impl Store>) {
         if self.changed.is_empty() {
             return;
         }
-        for id in std::mem::take(&mut self.changed) {
-            if let Some(job) = self.by_id.get(&id) {
-                writes.put(Space::Meta, key::job(id), record::encode(job));
+        let changed = std::mem::take(&mut self.changed);
+        for id in &changed {
+            if let Some(job) = self.by_id.get(id) {
+                writes.put(Space::Meta, key::job(*id), record::encode(job));
             }
         }
         let ended = self.by_id.iter();
         let ended = ended.filter(|(_, job)| job.state != JobState::Running);
-        let ended: Vec<u64> = ended.map(|(id, _)| *id).collect();
-        for id in &ended[..ended.len().saturating_sub(self.sizes.ended_jobs)] {
+        let ended = ended.map(|(id, job)| (changed.contains(id), job.ended_at, *id));
+        let mut ended: Vec<_> = ended.collect();
+        ended.sort_unstable();
+        for (_, _, id) in &ended[..ended.len().saturating_sub(self.sizes.ended_jobs)] {
             (self.sizes.reached)(Size::EndedJobs);
             self.by_id.remove(id);
             writes.remove(Space::Meta, key::job(*id));

@@ -42,7 +42,8 @@ pub use operator_op::{Actor, AuditedOp, BulkAdvance, NewBulkJob, Sweep, SweepAct
 pub use retain_lowest::retain_lowest;
 pub(crate) use retention::RetentionCursor;
 pub use task_rows::entry_key;
-pub use view::{LedgerView, ListedTask, Position, TimedTask};
+pub use view::{LedgerView, Position};
+pub(crate) use view::{ListedTask, TimedTask};
 
 use crate::sizes::Sizes;
 use audit_log::AuditLog;

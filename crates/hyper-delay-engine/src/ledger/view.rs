@@ -45,30 +45,30 @@ impl Position {
 
 /// A task as it is listed in a space that is ordered by time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedTask {
+pub(crate) struct ListedTask {
     /// The due time or, for a dead letter, the time of death; and the sequence number.
-    pub position: Position,
+    pub(crate) position: Position,
     /// The route of the task.
-    pub route: Arc<str>,
+    pub(crate) route: Arc<str>,
     /// The id of the task.
-    pub id: Arc<str>,
+    pub(crate) id: Arc<str>,
     /// Number of rounds so far, over all revisions.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// Number of rounds that failed since the task was scheduled, replaced or kicked.
-    pub failures: u32,
+    pub(crate) failures: u32,
     /// What applies to the task instead of the settings.
-    pub terms: Option<Box<Terms>>,
+    pub(crate) terms: Option<Box<Terms>>,
 }
 
 /// A task and the time of its expiry or death.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimedTask {
+pub(crate) struct TimedTask {
     /// The time, and the sequence number of the task.
-    pub position: Position,
+    pub(crate) position: Position,
     /// The route of the task.
-    pub route: Arc<str>,
+    pub(crate) route: Arc<str>,
     /// The id of the task.
-    pub id: Arc<str>,
+    pub(crate) id: Arc<str>,
 }
 
 /// Reads tasks from a store.

@@ -92,7 +92,7 @@ impl fmt::Debug for HttpBackend {
 
 /// Access control: the tokens, and the addresses that gave wrong ones.
 #[derive(Debug, Clone)]
-pub struct Access {
+pub(crate) struct Access {
     /// `None` if the server has no tokens.
     pub(crate) tokens: watch::Receiver<Option<Tokens>>,
     pub(crate) failures: Arc<TokenFailures>,

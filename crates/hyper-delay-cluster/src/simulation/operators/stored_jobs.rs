@@ -138,15 +138,32 @@ impl StoredJobs {
         Ok(())
     }
 
-    /// The row of a bulk operation is removed: that of the oldest of more than are kept.
-    pub(super) fn removed(&mut self, number: u64) -> Result<(), String> {
-        let ended = self.by_number.iter().filter(|(_, it)| !it.is_running());
-        let ended: Vec<u64> = ended.map(|(number, _)| *number).collect();
-        self.by_number.remove(&number);
-        match ended.first() == Some(&number) && ended.len() > Sizes::SMALL.ended_jobs {
-            true => Ok(()),
-            false => Err(format!("job {number} is forgotten too early: {ended:?}")),
+    /// The rows of these bulk operations are removed, in an entry by which others have `changed`:
+    /// those that ended first, of more than are kept.
+    pub(super) fn forget(&mut self, forgotten: &[u64], changed: &[u64]) -> Result<(), String> {
+        let ended = self.by_number.iter().filter_map(|(number, stored)| {
+            // The entry in which it ends can be the one in which it is forgotten.
+            let ends_now = stored.is_running() && forgotten.contains(number);
+            let is_new = ends_now || changed.contains(number);
+            (ends_now || !stored.is_running()).then_some((is_new, stored.job.ended_at, *number))
+        });
+        let mut ended: Vec<_> = ended.collect();
+        ended.sort_unstable();
+        let excess = ended.len().saturating_sub(Sizes::SMALL.ended_jobs);
+        let mut expected: Vec<u64> = ended[..excess]
+            .iter()
+            .map(|(_, _, number)| *number)
+            .collect();
+        expected.sort_unstable();
+        if expected != forgotten {
+            return Err(format!(
+                "jobs {forgotten:?} are forgotten instead of {expected:?}: {ended:?}"
+            ));
         }
+        for number in forgotten {
+            self.by_number.remove(number);
+        }
+        Ok(())
     }
 
     /// A leader answers a request.

@@ -20,7 +20,7 @@ use hyper_delay_engine::{ledger::TaskRevision, sizes::Sizes};
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::{
     Bytes, Space,
-    record::{self, BulkJob, Name, key},
+    record::{self, BulkJob, Name, Place, key},
 };
 
 /// Tasks as the clients know them.
@@ -89,13 +89,21 @@ impl StoredState {
         let EntryChange::Writes(batch) = change else {
             return Ok(());
         };
-        let mut meta = Vec::new();
+        let (mut names, mut meta) = (Vec::new(), Vec::new());
+        let mut died = BTreeMap::new();
         for (space, key, value) in batch.into_writes() {
             match space {
-                Space::Names => self.name(header.shard, (&key, value), now, known)?,
+                Space::Names => names.push((key, value)),
                 Space::Meta => meta.push((key, value)),
+                Space::Dead => {
+                    let (at, seq) = key::time_of(&key).expect("it has a time");
+                    died.insert(seq, at);
+                }
                 _ => {}
             }
+        }
+        for (key, value) in names {
+            self.name(header.shard, (&key, value), &died, (now, known))?;
         }
         for (key, value) in &meta {
             if let Some(route) = key.strip_prefix(key::PAUSED) {
@@ -110,13 +118,14 @@ impl StoredState {
         shard.pending.check(&self.pending)
     }
 
-    /// The state of a task changes.
+    /// The state of a task changes. `died` has the times of death of the revisions that died in this
+    /// entry, or were dead.
     fn name(
         &mut self,
         shard: ShardId,
         (key, value): (&[u8], Option<Bytes>),
-        now: u64,
-        known: &TrackedTasks,
+        died: &BTreeMap<u64, u64>,
+        (now, known): (u64, &TrackedTasks),
     ) -> Result<(), String> {
         let (route, id) = key::name_of(key).expect("it is a name");
         let name = TaskName {
@@ -127,8 +136,13 @@ impl StoredState {
             let Name { seq, place, .. } = record::decode(&value).expect("it was encoded");
             StoredTask { seq, place }
         });
-        match (self.shard(shard).replace(&name, task), task) {
-            (Some(before), None) => {
+        let before = self.shard(shard).replace(&name, task);
+        match (before, task) {
+            (Some(mut before), after) if after.is_none_or(|after| after.seq != before.seq) => {
+                // It can die and be removed in one entry, and another task can have its name then.
+                if let Some(at) = died.get(&before.seq) {
+                    before.place = Place::Dead(*at);
+                }
                 // An ack or a cancel can have ended it.
                 let is_answered = known.get(&name).is_some_and(|known| known.endings > 0);
                 if self.may_remove(shard, &name, &before, now) {
@@ -138,9 +152,7 @@ impl StoredState {
                 }
                 Ok(())
             }
-            (Some(before), Some(task))
-                if before.seq == task.seq && before.is_dead() && !task.is_dead() =>
-            {
+            (Some(before), Some(after)) if before.is_dead() && !after.is_dead() => {
                 let by_job = self.shards[&shard].jobs.may_change(&name, &before, true);
                 match by_job || self.sent_requests.is_kicked(&name) {
                     true => Ok(()),
@@ -200,8 +212,7 @@ impl StoredState {
             changed.push(number);
         }
         jobs.check_ended(&changed, tasks, &self.was_sent, now)?;
-        let mut forgotten = forgotten.into_iter();
-        forgotten.try_for_each(|number| jobs.removed(number))
+        jobs.forget(&forgotten, &changed)
     }
 
     /// A leader sends a delivery.

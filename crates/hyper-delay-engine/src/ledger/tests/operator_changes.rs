@@ -140,6 +140,22 @@ fn only_the_last_ended_bulk_operations_are_kept() {
 }
 
 #[test]
+fn a_bulk_operation_that_ends_after_newer_ones_is_kept() {
+    let mut world = World::new();
+    let first = begin(&mut world);
+    let newer: Vec<u64> = (0..3).map(|_| begin(&mut world)).collect();
+    for id in &newer {
+        advance(&mut world, *id, "", JobState::Stopped);
+        world.commit(Durability::Synced);
+    }
+    advance(&mut world, first, "", JobState::Done);
+    world.commit(Durability::Synced);
+    let jobs = LedgerView::new(world.store.clone()).jobs().unwrap();
+    let kept: Vec<u64> = jobs.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(kept, [&[first], &newer[1..]].concat());
+}
+
+#[test]
 fn pauses_are_on_disk_until_they_end() {
     let mut world = World::new();
     let paused = |world: &World| -> Vec<String> {
