@@ -2,9 +2,9 @@
 //!
 //! A trusted engine keeps, for each shard of the tasks, a *journal*: the latest batches of writes,
 //! in order ([`log`]). A batch is durable, and is acknowledged, when it is in the journal. Every
-//! node applies the journal of every shard to a store of its own ([`replica`]); one node leads the
-//! shard: it runs the scheduler and appends to the journal ([`shard`]). All these are state
-//! machines; a node runs them on threads ([`node`]).
+//! node applies the journal of every shard to a store of its own (`replica`); one node leads the
+//! shard: it runs the scheduler and appends to the journal (`shard`). All these are state
+//! machines; a node runs them on threads (`node`).
 //!
 //! ```text
 //! leader:    scheduler ──job──▶ ledger ──batch──▶ journal ──▶ store ──▶ scheduler ──▶ replies
@@ -18,13 +18,13 @@
 //!   any more, and the next one, which first reads the journal to its end, has seen all that it did
 //!   append.
 //! - **The lease.** A leadership is taken over when its node has sent no heartbeat for a lease.
-//!   A leader stops before that, by its own clock ([`lease`]). So what is not in the journal, a
+//!   A leader stops before that, by its own clock (`lease`). So what is not in the journal, a
 //!   delivery, is only started by a leader that has no successor yet. The engine keeps no time:
-//!   [`heartbeat`] has the protocol of the nodes, and its proof.
+//!   `heartbeat` has the protocol of the nodes, and its proof.
 //!
 //! # Reads
 //!
-//! A node reads its replicas of all shards as one store ([`merged`]), so it answers every request
+//! A node reads its replicas of all shards as one store (`merged`), so it answers every request
 //! that changes nothing.
 //!
 //! # Unknown outcomes

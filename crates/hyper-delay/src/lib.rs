@@ -37,6 +37,7 @@ pub mod internals;
 pub mod access {
     //! Access control: tokens, and the rights that they give on routes.
 
+    #[doc(inline)]
     pub use hyper_delay_protocol::access::{Grant, Right, Routes, Secret, TokenFileError, Tokens};
 }
 
@@ -46,6 +47,7 @@ pub mod config {
     //! [`Config::load`] reads a JSON file. Every field is optional; unknown fields and values out of
     //! range are errors. `CONFIGURATION.md` has the table of the fields.
 
+    #[doc(inline)]
     pub use hyper_delay_config::{
         AllowedHosts, Changes, Cluster, Config, ConfigError, EtcdTlsFiles, EtcdUser, Exposed,
         HttpHosts, Loaded, LogFormat, NodeTlsFiles, Overrides, Quota, Source, Sync, TlsFiles,
@@ -56,6 +58,7 @@ pub mod protocol {
     //! The line protocol as pure functions from bytes to values and back: no sockets, no clock, no
     //! configuration. `PROTOCOL.md` is normative.
 
+    #[doc(inline)]
     pub use hyper_delay_protocol::{
         Accept, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts, Credential,
         DeadTask, Delivery, DeliverySelector as Named, DueCounts as Future, Encoder, Filter,
@@ -66,8 +69,12 @@ pub mod protocol {
 }
 
 #[cfg(feature = "cluster")]
+#[doc(inline)]
 pub use hyper_delay_cluster::server::ClusterError;
+#[doc(inline)]
 pub use hyper_delay_server::tls::TlsError;
+#[doc(inline)]
 pub use hyper_delay_server::{ServeError, ServeOptions};
+#[doc(inline)]
 pub use hyper_delay_store::StoreError;
 pub use run::{run, run_reloadable};

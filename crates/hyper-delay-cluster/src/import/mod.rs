@@ -1,14 +1,14 @@
 //! Taking the store of a server without a cluster into a new cluster.
 //!
 //! Each row goes to the shard that has it in a cluster. Tasks, bulk operations and lines of the
-//! audit get numbers of their shard, in the order of those before ([`numbering`]). The result depends
+//! audit get numbers of their shard, in the order of those before (`numbering`). The result depends
 //! on nothing but the store, so an import that was interrupted is simply made again.
 //!
 //! # How the other nodes learn of it
 //!
 //! A node without a store has applied the first entry of a journal, as has every node of a new
 //! cluster: it would take itself for up to date. So two entries that change nothing are put into
-//! each journal, and the journal is shortened to the second one ([`journal_start`]). A node without a
+//! each journal, and the journal is shortened to the second one (`journal_start`). A node without a
 //! store then lacks the first one, and takes a snapshot of a node that has the tasks. The entries
 //! contain a hash of all rows, so stores of different imports never pass for the same.
 //!

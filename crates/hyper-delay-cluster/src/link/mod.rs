@@ -1,9 +1,9 @@
 //! Links between nodes: messages about the connections of clients, over TCP.
 //!
 //! A serving node has one link to each node that leads shards
-//! ([`OutgoingLinks`](outgoing_links::OutgoingLinks)). The leading node accepts it
-//! ([`LinkListener`](listener::LinkListener)), and knows it by a number
-//! ([`Peers`](peers::Peers)). A link carries the messages of all shards, in order in each
+//! (`OutgoingLinks`). The leading node accepts it
+//! (`LinkListener`), and knows it by a number
+//! (`Peers`). A link carries the messages of all shards, in order in each
 //! direction, and nothing is sent twice: what is on its way when a link breaks is lost, and both
 //! sides are notified.
 //!
@@ -15,17 +15,17 @@
 //! # Backpressure
 //!
 //! The threads of the forwarder and of the shards append to a
-//! [`LinkOutbox`](outbox::LinkOutbox), and a task writes it to the socket. The requests in flight
+//! `LinkOutbox`, and a task writes it to the socket. The requests in flight
 //! bound it; if the other side does not read, the link is cut at a limit.
 //!
 //! # Snapshots
 //!
 //! The port of the links also serves snapshots of shards: the handshake says what the side that
-//! calls wants. A connection carries one snapshot, and ends with it ([`snapshot_chunk`]).
+//! calls wants. A connection carries one snapshot, and ends with it (`snapshot_chunk`).
 //!
 //! # Clocks
 //!
-//! Over every link both sides ask for the time of the other one ([`PeerClocks`]).
+//! Over every link both sides ask for the time of the other one (`PeerClocks`).
 
 mod addresses;
 pub(crate) mod error;

@@ -5,7 +5,7 @@
 //! between the request and the answer, and takes all requests into account that were answered
 //! before ("linearizable").
 //!
-//! The engine keeps no time: it only reports changes ([`heartbeat`](super::heartbeat)).
+//! The engine keeps no time: it only reports changes (`heartbeat`).
 
 #[cfg(test)]
 mod contract;

@@ -2,14 +2,14 @@
 //!
 //! Each request is one transaction, or a read. A call asks one member of etcd, and another one if
 //! that one is silent, for a quarter of a lease altogether. So each request can be carried out more
-//! than once, and late: [`request`] documents for each why that is harmless.
+//! than once, and late: `request` documents for each why that is harmless.
 //!
 //! # Why not etcd's leases
 //!
 //! A lease of etcd can end although it was kept alive: before 3.4.31 and 3.5.13 a leader of etcd
 //! that was stopped for longer than a lease, and continues, ends leases that its successor has kept
 //! alive (<https://github.com/etcd-io/etcd/issues/15247>). So etcd is asked for no time: a
-//! heartbeat is an ordinary key, and the nodes count ([`heartbeat`](crate::heartbeat)).
+//! heartbeat is an ordinary key, and the nodes count (`heartbeat`).
 //!
 //! # Reading
 //!
