@@ -51,14 +51,6 @@ pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns the moment from which on nothing is written of a delivery whose time to answer ends at
-/// `until`: a tenth of that time before its end, and at most 1 s.
-pub(crate) fn write_by(until: Tick, time: Duration) -> Tick {
-    const MOST: Duration = Duration::from_secs(1);
-    let left = nanos((time / 10).min(MOST));
-    Tick::new(until.value().saturating_sub(left))
-}
-
 /// The clocks of the operating system. The threads of a server share one epoch.
 ///
 /// On Linux the monotonic time continues while the machine is suspended, which that of `Instant`

@@ -1,4 +1,5 @@
 mod commit_tracker;
+mod cut_journal;
 mod memory_budget;
 mod open;
 #[cfg(any(test, feature = "test-util"))]

@@ -6,7 +6,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod descriptors;
+pub mod file_descriptors;
 
 mod commit_marker;
 pub mod commit_record;

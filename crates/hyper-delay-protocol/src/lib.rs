@@ -40,6 +40,7 @@ mod request;
 mod field;
 mod parse;
 mod request_fields;
+mod unix_time;
 
 mod json_writer;
 

@@ -5,10 +5,8 @@ use std::io;
 use serde::Serialize;
 
 use super::{
-    field::FieldError,
-    json_writer::JsonWriter,
-    parse::{DAY_MS, millis},
-    request_fields::RequestFields,
+    field::FieldError, json_writer::JsonWriter, parse::DAY_MS, request_fields::RequestFields,
+    unix_time::millis,
 };
 
 /// Settings of one task, which override those of its route and of the server. `None`: the

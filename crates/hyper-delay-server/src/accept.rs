@@ -27,7 +27,7 @@ use crate::{
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::scheduler::{ConsumerId, SchedulerInput};
-use hyper_delay_fjall::descriptors::Descriptors;
+use hyper_delay_fjall::file_descriptors::Descriptors;
 use hyper_delay_protocol::{Code, Refusal, Reply, access::Tokens};
 use hyper_delay_store::ReadStore;
 

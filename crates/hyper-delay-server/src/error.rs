@@ -2,7 +2,7 @@ use std::{error::Error, io};
 
 use crate::tls::TlsError;
 use hyper_delay_config::Exposed;
-use hyper_delay_fjall::descriptors;
+use hyper_delay_fjall::file_descriptors;
 use hyper_delay_protocol::access::TokenFileError;
 use hyper_delay_store::StoreError;
 
@@ -42,7 +42,7 @@ pub enum ServeError {
     /// The process may open too few files for the store and a few connections.
     #[error(
         "the limit of open files is {limit}: raise it to {} or more (ulimit -n)",
-        descriptors::MIN_LIMIT
+        file_descriptors::MIN_LIMIT
     )]
     TooFewFiles {
         /// The limit.

@@ -51,7 +51,7 @@ use hyper_delay_engine::{
 use hyper_delay_fjall::{
     Embedded, OpenOptions,
     data_directory::warn_if_world_accessible,
-    descriptors::{self, Descriptors},
+    file_descriptors::{self, Descriptors},
 };
 use hyper_delay_store::Store;
 use threads::ThreadHandle;
@@ -77,7 +77,7 @@ pub fn start_http(
     http: Option<TcpListener>,
 ) -> Result<Option<Http>, ServeError> {
     let limit = Descriptors::of_process().limit();
-    if limit < descriptors::MIN_LIMIT {
+    if limit < file_descriptors::MIN_LIMIT {
         return Err(ServeError::TooFewFiles { limit });
     }
     let address = listener.local_addr().map_err(ServeError::Listener)?;

@@ -1,3 +1,7 @@
+mod choose_consumer;
+
+pub(super) use choose_consumer::NoConsumer;
+
 use std::{collections::hash_map::Entry, sync::Arc};
 
 use race_wheel::{Key, Tick};
@@ -6,7 +10,6 @@ use rustc_hash::FxHashMap;
 use super::{
     ConsumerId,
     consumer::{ClosedConsumer, Consumer, DeliveryCopy, TimeoutEffect},
-    declined_rounds::AvoidedConsumers,
 };
 use hyper_delay_protocol::DeliverySelector;
 
@@ -16,17 +19,6 @@ pub(super) struct ConsumerTable {
     by_id: FxHashMap<ConsumerId, Consumer>,
     /// The number of copies of a revision that open connections left unanswered.
     late: FxHashMap<u64, u32>,
-}
-
-/// The reason for which no consumer receives a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoConsumer {
-    /// None has room.
-    NoCredit,
-    /// Those that have room hold a copy of the same id.
-    IdInFlight,
-    /// Those that have room and no copy of the id rest, the first of them until this moment.
-    Resting(Tick),
 }
 
 impl ConsumerTable {
@@ -53,53 +45,6 @@ impl ConsumerTable {
 
     pub(super) fn get_mut(&mut self, consumer: ConsumerId) -> Option<&mut Consumer> {
         self.by_id.get_mut(&consumer)
-    }
-
-    /// Chooses the consumer of a task with that id among `candidates`. Returns it with its place
-    /// among them.
-    ///
-    /// The first one with the fewest deliveries in flight of those that have room, no copy of the id
-    /// and do not rest; the one that is `avoided` and those that left a copy unanswered come last, in
-    /// this order.
-    pub(super) fn choose(
-        &self,
-        candidates: impl Iterator<Item = ConsumerId>,
-        id: &str,
-        avoided: AvoidedConsumers<'_>,
-        now: Tick,
-    ) -> Result<(usize, ConsumerId), NoConsumer> {
-        let mut best = None;
-        let mut why = NoConsumer::NoCredit;
-        for (place, candidate) in candidates.enumerate() {
-            let Some(consumer) = self.by_id.get(&candidate) else {
-                continue;
-            };
-            if !consumer.has_room() {
-                continue;
-            }
-            if consumer.holds_id(id) {
-                if why == NoConsumer::NoCredit {
-                    why = NoConsumer::IdInFlight;
-                }
-                continue;
-            }
-            if let Some(until) = avoided.rests_until(candidate, now) {
-                why = match why {
-                    NoConsumer::Resting(first) => NoConsumer::Resting(first.min(until)),
-                    _ => NoConsumer::Resting(until),
-                };
-                continue;
-            }
-            let is_avoided = avoided.last == Some(candidate);
-            let rank = (consumer.is_suspect(now), is_avoided, consumer.load());
-            if best.is_none_or(|(least, _)| rank < least) {
-                best = Some((rank, (place, candidate)));
-            }
-            if rank == (false, false, 0) {
-                break;
-            }
-        }
-        best.map(|(_, chosen)| chosen).ok_or(why)
     }
 
     /// Ends the time to answer a copy. A consumer that still has the copy in flight is chosen last
@@ -269,7 +214,7 @@ impl ConsumerTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::declined_rounds::DeclinedRounds;
+    use crate::scheduler::declined_rounds::{AvoidedConsumers, DeclinedRounds};
 
     const NOW: Tick = Tick::ZERO;
 

@@ -45,6 +45,7 @@ mod route_table;
 mod task;
 mod task_table;
 mod timers;
+mod write_deadline;
 
 mod acks;
 mod backoff;

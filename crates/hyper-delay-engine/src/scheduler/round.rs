@@ -12,6 +12,7 @@ use super::{
     ConsumerId,
     inherited_deliveries::InheritedTask,
     timers::{Timer, Timers},
+    write_deadline::write_by,
 };
 use crate::clock;
 use hedged_copies::HedgedCopies;
@@ -129,7 +130,7 @@ impl Round {
 
     /// The moment from which on no copy of it is written that is not yet.
     pub(super) fn write_by(&self) -> Tick {
-        clock::write_by(self.until, self.ack_timeout)
+        write_by(self.until, self.ack_timeout)
     }
 
     /// The consumers with a live copy: one without a nack, whose connection is open.

@@ -7,7 +7,7 @@
 //! the memory has smaller memtables. It merges more of them at a time, and its next level is
 //! smaller, so that this ratio stays what it is with one store.
 
-use crate::descriptors::Descriptors;
+use crate::file_descriptors::Descriptors;
 
 /// Bytes of one space in memory before they go to a table. There are nine spaces, and each may have
 /// up to four sealed memtables besides: then a commit waits.

@@ -13,6 +13,7 @@ use super::{
     Embedded,
     commit_tracker::{CommitTracker, number_commit},
     create_spaces,
+    cut_journal::cut_journal,
     memory_budget::MemoryBudget,
     open_spaces,
 };
@@ -23,7 +24,7 @@ use crate::{
     data_directory::{DataDirectory, RESTORING, SHARDS, sync},
     disk::DiskMonitor,
     fjall_error,
-    inspect::{Inspection, JournalCut, Loss, RecoveryPlan},
+    inspect::{Inspection, Loss, RecoveryPlan},
     journal_file::JournalFile,
     quarantine::Quarantine,
 };
@@ -234,7 +235,7 @@ impl StoreOpener<'_> {
             return Ok(());
         }
         if !is_loss && !self.options.copies_cut_journals {
-            return plan.cuts.iter().try_for_each(|cut| Self::cut(cut, None));
+            return plan.cuts.iter().try_for_each(|cut| cut_journal(cut, None));
         }
         let quarantine = quarantine.insert(if is_loss {
             Quarantine::for_accepted_loss(self.directory)?
@@ -253,24 +254,8 @@ impl StoreOpener<'_> {
         }
         for cut in &plan.cuts {
             quarantine.copy_journal(cut.journal, cut.written)?;
-            Self::cut(cut, Some(quarantine))?;
+            cut_journal(cut, Some(quarantine))?;
         }
-        Ok(())
-    }
-
-    /// Cuts off the end of a journal, of which there may be a copy.
-    fn cut(cut: &JournalCut<'_>, copy: Option<&Quarantine>) -> io::Result<()> {
-        let journal = File::options().write(true).open(cut.journal)?;
-        journal.set_len(cut.readable)?;
-        journal.sync_all()?;
-        tracing::warn!(
-            target: TARGET,
-            journal = %cut.journal.display(),
-            kept = cut.readable,
-            bytes = cut.written - cut.readable,
-            copy = copy.map(|quarantine| tracing::field::display(quarantine.folder().display())),
-            "the end of a journal is not readable and was cut off",
-        );
         Ok(())
     }
 

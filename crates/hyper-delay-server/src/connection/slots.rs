@@ -11,7 +11,7 @@ use std::{
 
 use crate::connection_limiter::{ConnectionLimiter, ConnectionPermit, LimitReached};
 use hyper_delay_config::Config;
-use hyper_delay_fjall::descriptors::Descriptors;
+use hyper_delay_fjall::file_descriptors::Descriptors;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::connection::slots";

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::*;
 use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::ConsumerMessage};
-use hyper_delay_fjall::descriptors::Descriptors;
+use hyper_delay_fjall::file_descriptors::Descriptors;
 use hyper_delay_protocol::{Accept, Compression, Reply};
 use hyper_delay_store::{
     Batch, Bytes, Durability, Snapshot, Space, Store as _, StoreError, Visit,

@@ -30,7 +30,7 @@ use crate::{
     connection_limiter::{ConnectionLimiter, LimitReached},
     log_limit::{LogLimit, Warning},
 };
-use hyper_delay_fjall::descriptors::Descriptors;
+use hyper_delay_fjall::file_descriptors::Descriptors;
 use hyper_delay_protocol::Code;
 
 /// The target of its events in the log.
