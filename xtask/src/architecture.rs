@@ -1,6 +1,11 @@
 //! `ARCHITECTURE.md` names files that exist.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::workspace;
 
 /// Where the paths of a table can begin.
 struct Table {
@@ -57,6 +62,42 @@ fn places(root: &Path, table: &Table, before: Option<&Path>, path: &str) -> Vec<
             .map(|folder| folder.join(path)),
     );
     places
+}
+
+/// Adds the sources in a folder.
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in workspace::entries(folder).expect("a folder can be read") {
+        if entry.is_dir() && entry.file_name().is_some_and(|name| name != "target") {
+            sources(&entry, found);
+        } else if entry.extension().is_some_and(|it| it == "rs") {
+            found.push(entry.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn documents_name_sources_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    for folder in ["benches", "crates", "examples", "tests", "xtask"] {
+        sources(&root.join(folder), &mut found);
+    }
+    let exists = |path: &str| {
+        let of_crate = path.split_once('/');
+        let of_crate = of_crate.map(|(name, rest)| format!("hyper-delay-{name}/src/{rest}"));
+        let ends = [Some(format!("/{path}")), of_crate];
+        let mut ends = ends.iter().flatten();
+        ends.any(|end| found.iter().any(|file| file.ends_with(end)))
+    };
+    let mut documents = workspace::entries(&root.join("docs/decisions")).expect("there are some");
+    documents.push(root.join("ARCHITECTURE.md"));
+    let mut missing = Vec::new();
+    for document in documents {
+        let text = fs::read_to_string(&document).expect("a document can be read");
+        let named = paths(&text).into_iter().filter(|it| it.ends_with(".rs"));
+        missing.extend(named.filter(|path| !exists(path)));
+    }
+    assert!(missing.is_empty(), "there is no {missing:#?}");
 }
 
 #[test]

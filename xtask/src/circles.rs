@@ -12,17 +12,66 @@ use syn::{
     visit::{self, Visit},
 };
 
-use crate::{
-    sources::{self, Module, attributes, is_of_tests},
-    workspace,
-};
+use crate::sources::{self, Module, attributes, is_of_tests};
 
 /// Which top-level modules each one uses, and where.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
+/// The top-level modules of a crate, by their names and by those of the items that its root imports
+/// from them.
+#[derive(Default)]
+struct Modules(BTreeMap<String, String>);
+
+impl Modules {
+    fn of(files: &[Module]) -> Self {
+        let mut modules = Self::default();
+        let (roots, others): (Vec<_>, Vec<_>) = files.iter().partition(|it| it.path.is_empty());
+        for name in others.iter().filter_map(|it| it.path.first()) {
+            modules.0.insert(name.clone(), name.clone());
+        }
+        for item in roots.iter().flat_map(|root| &root.contents.items) {
+            if let Item::Use(item) = item
+                && !is_of_tests(&item.attrs)
+            {
+                modules.import(&item.tree);
+            }
+        }
+        modules
+    }
+
+    /// Adds the items of a `use` in the root: `module::Item`, also after `crate`, `self` or `super`.
+    fn import(&mut self, tree: &UseTree) {
+        let UseTree::Path(path) = tree else { return };
+        let name = path.ident.to_string();
+        match self.0.get(&name) {
+            Some(module) => {
+                let module = module.clone();
+                self.add(&module, &path.tree);
+            }
+            None if ["crate", "self"].contains(&&*name) => self.import(&path.tree),
+            None => {}
+        }
+    }
+
+    fn add(&mut self, module: &str, tree: &UseTree) {
+        let name = match tree {
+            UseTree::Path(path) => return self.add(module, &path.tree),
+            UseTree::Group(group) => {
+                return group.items.iter().for_each(|tree| self.add(module, tree));
+            }
+            UseTree::Name(name) => &name.ident,
+            UseTree::Rename(rename) => &rename.rename,
+            UseTree::Glob(_) => return,
+        };
+        // A module and a function can share a name.
+        let named = self.0.entry(name.to_string());
+        named.or_insert_with(|| module.to_owned());
+    }
+}
+
 /// Finds the top-level modules that the code of one module uses.
 struct Finder<'a> {
-    modules: &'a BTreeSet<String>,
+    modules: &'a Modules,
     /// The module that is read.
     module: &'a str,
     /// How many modules are around what is read, its own one included.
@@ -32,8 +81,10 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn uses(&mut self, name: &str) {
-        if name != self.module && self.modules.contains(name) {
-            self.found.insert(name.to_owned());
+        if let Some(module) = self.modules.0.get(name)
+            && module != self.module
+        {
+            self.found.insert(module.clone());
         }
     }
 
@@ -137,11 +188,9 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 fn uses(source: &Path) -> Uses {
     let files = sources::modules(source);
     let top = |module: &Module| module.path.first().cloned();
-    let modules: BTreeSet<String> = files.iter().filter_map(top).collect();
-    let mut uses: Uses = modules
-        .iter()
-        .map(|it| (it.clone(), BTreeMap::new()))
-        .collect();
+    let modules = Modules::of(&files);
+    let names = files.iter().filter_map(top);
+    let mut uses: Uses = names.map(|it| (it, BTreeMap::new())).collect();
     for module in &files {
         let Some(name) = top(module) else { continue };
         let mut finder = Finder {
@@ -188,17 +237,9 @@ fn circle(uses: &Uses) -> Option<Vec<&str>> {
 
 #[test]
 fn no_top_level_modules_use_each_other_in_a_circle() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    let folders = workspace::folders(&crates).expect("there are crates");
     let (mut modules, mut circles) = (0, Vec::new());
-    for folder in folders {
-        let source = folder.join("src");
-        let name = folder.file_name().and_then(|name| name.to_str());
-        let is_of_server = name.is_some_and(|name| name.starts_with("hyper-delay"));
-        if !is_of_server || !source.join("lib.rs").exists() {
-            continue;
-        }
-        let uses = uses(&source);
+    for (_, folder) in sources::server_crates() {
+        let uses = uses(&folder.join("src"));
         modules += uses.len();
         if let Some(circle) = circle(&uses) {
             let next = circle.iter().cycle().skip(1);
@@ -237,6 +278,7 @@ fn a_circle_is_found_and_tests_do_not_count() {
         mod inner { use super::super::super::six; }
         use super::super::nine;
         use super::ten;
+        use crate::Thirteen;
         fn path() { super::super::twelve::run() }
         #[cfg(test)]
         mod tests { use crate::seven; }
@@ -245,7 +287,17 @@ fn a_circle_is_found_and_tests_do_not_count() {
     let names = [
         "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve",
     ];
-    let modules = names.into_iter().map(str::to_owned).collect();
+    let modules = names.into_iter().map(|it| (it.to_owned(), it.to_owned()));
+    let mut modules = Modules(modules.collect());
+    modules
+        .0
+        .insert("thirteen".to_owned(), "thirteen".to_owned());
+    let root = "pub use thirteen::{self, Thirteen}; use std::fmt;";
+    for item in syn::parse_file(root).expect("it is Rust").items {
+        if let Item::Use(item) = item {
+            modules.import(&item.tree);
+        }
+    }
     let mut finder = Finder {
         modules: &modules,
         module: "zero",
@@ -256,6 +308,8 @@ fn a_circle_is_found_and_tests_do_not_count() {
     let found: Vec<&str> = finder.found.iter().map(String::as_str).collect();
     assert_eq!(
         found,
-        ["five", "four", "nine", "one", "six", "twelve", "two"]
+        [
+            "five", "four", "nine", "one", "six", "thirteen", "twelve", "two"
+        ]
     );
 }

@@ -41,6 +41,7 @@ pub(crate) fn run() -> Outcome {
     )
     .run()?;
     embedding()?;
+    pure_crates()?;
     no_protoc()?;
     no_runtime()
 }
@@ -112,6 +113,23 @@ fn tree(selection: &str) -> Result<Vec<String>, String> {
         .ok_or_else(|| format!("cargo tree -p {selection} failed"))?;
     let names = tree.lines().filter_map(|line| line.split(' ').next());
     Ok(names.map(str::to_owned).collect())
+}
+
+/// What the crates of the server below its sockets do not depend on.
+const IMPURE: [&str; 6] = ["axum", "fjall", "hyper", "mio", "rustls", "tokio"];
+
+/// The engine and the crates below it have no sockets, no runtime and no disk.
+fn pure_crates() -> Outcome {
+    for name in ["protocol", "config", "store", "engine"] {
+        let names = tree(&format!("hyper-delay-{name} --all-features"))?;
+        let impure: Vec<_> = names.iter().filter(|it| IMPURE.contains(&&***it)).collect();
+        if !impure.is_empty() {
+            return Err(format!(
+                "hyper-delay-{name} depends on {impure:?}: move what needs them"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The build of the server needs no `protoc`.

@@ -10,12 +10,27 @@ use syn::{
     visit::{self, Visit},
 };
 
+use crate::workspace;
+
 /// A file of a crate.
 pub(crate) struct Module {
     /// The names of the modules from the root of the crate on. Empty: the root.
     pub(crate) path: Vec<String>,
     pub(crate) file: PathBuf,
     pub(crate) contents: File,
+}
+
+/// Returns the crates of the server with their folders.
+pub(crate) fn server_crates() -> Vec<(String, PathBuf)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let folders = workspace::folders(&crates).expect("there are crates");
+    let named = folders.into_iter().map(|folder| {
+        let name = folder.file_name().expect("it has a name");
+        (name.to_string_lossy().into_owned(), folder)
+    });
+    named
+        .filter(|(name, _)| workspace::is_of_server(name))
+        .collect()
 }
 
 /// Returns the files of the library in the folder `source`.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use syn::{
-    Fields, FnArg, Ident, ImplItem, Item, Signature, TraitItem, Type, Visibility,
+    Fields, FnArg, Ident, ImplItem, Item, ItemImpl, Signature, TraitItem, Type, Visibility,
     visit::{self, Visit},
 };
 
@@ -23,8 +23,8 @@ use crate::{
 
 type Names = BTreeSet<String>;
 
-/// Crates with a public API.
-const EXEMPT: [&str; 3] = ["hyper-delay", "hyper-delay-client", "hyper-delay-etcd"];
+/// The crate with a public API.
+const PUBLIC: &str = "hyper-delay";
 
 /// Collects the names in a part of the code.
 #[derive(Default)]
@@ -89,6 +89,19 @@ impl Offer {
         }
     }
 
+    /// Collects the types of an implementation of a trait, without that which it is for.
+    fn trait_impl(&mut self, item: &ItemImpl) {
+        self.in_signatures.visit_generics(&item.generics);
+        if let Some((_, path, _)) = &item.trait_ {
+            self.in_signatures.visit_path(path);
+        }
+        for item in &item.items {
+            if let ImplItem::Type(item) = item {
+                self.in_signatures.visit_type(&item.ty);
+            }
+        }
+    }
+
     fn is_public(&self, implementer: &Type) -> bool {
         matches!(implementer, Type::Path(it)
             if it.path.get_ident().is_some_and(|it| self.public.contains(&it.to_string())))
@@ -124,7 +137,7 @@ impl<'ast> Visit<'ast> for Offer {
             }
             Item::Fn(item) => self.function(&item.vis, &item.sig),
             Item::Impl(item) if item.trait_.is_some() => {
-                self.in_signatures.visit_item_impl(&without_bodies(item));
+                self.trait_impl(item);
             }
             Item::Impl(item) if self.is_public(&item.self_ty) => {
                 for item in &item.items {
@@ -168,13 +181,6 @@ impl<'ast> Visit<'ast> for Offer {
     }
 }
 
-/// Returns the types of an implementation of a trait: what it is for, and its associated types.
-fn without_bodies(item: &syn::ItemImpl) -> syn::ItemImpl {
-    let mut item = item.clone();
-    item.items.retain(|item| matches!(item, ImplItem::Type(_)));
-    item
-}
-
 /// Returns the names in all files of a folder, without comments.
 fn names_in(folder: &Path) -> Names {
     let mut names = Names::new();
@@ -199,20 +205,14 @@ fn words(code: &str) -> Names {
 
 #[test]
 fn items_of_inner_crates_are_public_only_for_another_crate() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = workspace::folders(&root.join("crates")).expect("there are crates");
     let mut used = BTreeMap::new();
-    for folder in folders {
-        let name = folder.file_name().expect("it has a name").to_string_lossy();
-        if name.starts_with("hyper-delay") {
-            let names = names_in(&folder);
-            used.insert(name.into_owned(), (folder, names));
-        }
+    for (name, folder) in sources::server_crates() {
+        let names = names_in(&folder);
+        used.insert(name, (folder, names));
     }
-    let library = fs::read_to_string(root.join("crates/hyper-delay/src/lib.rs"));
-    let public = words(&library.expect("there is a library"));
+    let public = words(include_str!("../../crates/hyper-delay/src/lib.rs"));
     let (mut crates, mut unused) = (0, Vec::new());
-    for (name, (folder, _)) in used.iter().filter(|(name, _)| !EXEMPT.contains(&&***name)) {
+    for (name, (folder, _)) in used.iter().filter(|(name, _)| *name != PUBLIC) {
         crates += 1;
         let others = used.iter().filter(|(other, _)| *other != name);
         let mut names: Names = others.flat_map(|(_, (_, names))| names.clone()).collect();
@@ -239,6 +239,7 @@ fn an_unused_item_is_found() {
         pub struct Returned { pub part: Part, own: Own }
         pub struct Part;
         pub struct Own;
+        impl Drop for Own { fn drop(&mut self) {} }
         pub enum Failed { With(Cause) }
         pub struct Cause;
         impl Returned { pub fn run(&self) {} pub const LIMIT: u8 = 1; fn own() {} }

@@ -1,4 +1,4 @@
-//! What the manifests say.
+//! The packages of the workspace, by their manifests.
 
 use std::{
     collections::BTreeMap,
@@ -76,15 +76,16 @@ pub(crate) fn libraries_selected() -> Result<String, String> {
 /// Selects the crates that the server is made of, as `-p name -p name`.
 pub(crate) fn server_selected() -> Result<String, String> {
     let names = crates_that(|_| true)?;
-    let of_others = ["hyper-delay-client", "hyper-delay-etcd"];
-    let is_of_server =
-        |name: &&String| name.starts_with("hyper-delay") && !of_others.contains(&name.as_str());
-    let names: Vec<String> = names
-        .iter()
-        .filter(is_of_server)
-        .map(|name| format!("-p {name}"))
-        .collect();
+    let names = names.iter().filter(|name| is_of_server(name));
+    let names: Vec<String> = names.map(|name| format!("-p {name}")).collect();
     Ok(names.join(" "))
+}
+
+/// Whether the server is made of this crate. The clients of hyper-delay and of etcd are not parts of
+/// it.
+pub(crate) fn is_of_server(name: &str) -> bool {
+    let is_client = ["hyper-delay-client", "hyper-delay-etcd"].contains(&name);
+    name.starts_with("hyper-delay") && !is_client
 }
 
 /// The client's `zstd`. It compiles C with a parallel `cc`, and what `cc` can holds for a whole build:

@@ -72,6 +72,7 @@ pub async fn run(
     progress: Arc<ServerProgress>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    let options = options.into_parts();
     let http = start_http(&listener, &configs, options.http)?;
     let front = Frontend::prepare(listener, configs, http, progress).await?;
     if options.accept_loss {

@@ -4,17 +4,18 @@ use std::{
     collections::BTreeMap,
     fmt,
     net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use hyper_delay_protocol::Terms;
 
 use super::{
     AllowedHosts, Cluster, HttpHosts, LogFormat, Quota, Sync, TlsFiles, hedge, quotas,
     route_patterns,
+    serialize_path::{serialize_optional_path, serialize_path},
 };
 
 /// The configuration of a server. Every value has been checked.
@@ -225,20 +226,5 @@ impl Config {
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string_pretty(self).map_err(|_| fmt::Error)?)
-    }
-}
-
-/// A path that is not Unicode is shown with replacement characters.
-pub(super) fn serialize_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.display())
-}
-
-pub(super) fn serialize_optional_path<S: Serializer>(
-    path: &Option<PathBuf>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match path {
-        Some(path) => serialize_path(path, serializer),
-        None => serializer.serialize_none(),
     }
 }

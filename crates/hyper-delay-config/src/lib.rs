@@ -19,7 +19,9 @@ mod error;
 mod exposure;
 mod json_object;
 mod route_patterns;
+mod serialize_path;
 
+mod cluster_checks;
 mod config;
 mod parse;
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, str::FromStr};
 use serde_json::{Value, json};
 
 use super::{
-    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, cluster, hedge,
+    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, cluster, cluster_checks, hedge,
     json_object::{ConfigFields, DAY_MS, number, path},
     quotas, route_patterns, routes, sync, tls,
 };
@@ -167,7 +167,7 @@ impl Config {
     /// Checks that the server may listen on `bind_addr`, and that `http_addr` and the address of
     /// `cluster` are others. `source` names the configuration in errors.
     pub(super) fn check_exposure(&self, source: &str) -> Result<(), ConfigError> {
-        cluster::check_address(self).map_err(|(value, cure)| ConfigError::BadField {
+        cluster_checks::check_address(self).map_err(|(value, cure)| ConfigError::BadField {
             file: source.to_owned(),
             field: "cluster.bind_addr".to_owned(),
             value: json!(value).to_string(),
@@ -219,7 +219,7 @@ impl Config {
             ));
         }
         if self.cluster.is_some() {
-            cluster::check(self)
+            cluster_checks::check(self)
                 .map_err(|(field, value, cure)| fields.bad_field(field, &value, cure))?;
         }
         self.check_hedge(fields)

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    config::{serialize_optional_path, serialize_path},
     json_object::{NestedObject, file},
+    serialize_path::{serialize_optional_path, serialize_path},
 };
 
 /// The files of TLS, in PEM. Relative to the working directory.

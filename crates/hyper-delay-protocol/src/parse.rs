@@ -9,14 +9,12 @@ use super::{
     operator_requests, payload,
     request_fields::RequestFields,
     task_queries,
+    terms::DAY_MS,
     unix_time::fire_at,
 };
 
 /// The longest reason of a nack, in bytes.
 const REASON: usize = 256;
-
-/// The longest time to answer, in milliseconds.
-pub(super) const DAY_MS: u64 = 86_400_000;
 
 /// Parses a line without its end.
 ///

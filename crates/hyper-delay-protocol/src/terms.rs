@@ -5,9 +5,11 @@ use std::io;
 use serde::Serialize;
 
 use super::{
-    field::FieldError, json_writer::JsonWriter, parse::DAY_MS, request_fields::RequestFields,
-    unix_time::millis,
+    field::FieldError, json_writer::JsonWriter, request_fields::RequestFields, unix_time::millis,
 };
+
+/// The longest time to answer, in milliseconds.
+pub(super) const DAY_MS: u64 = 86_400_000;
 
 /// Settings of one task, which override those of its route and of the server. `None`: the
 /// setting applies.

@@ -44,9 +44,9 @@ pub enum ServerEvent {
     /// Asks what the scheduler has in memory, or the schedulers of all shards, in their order.
     InMemory(oneshot::Sender<Vec<MemoryGauges>>),
     /// Asks for an answer when the replicas of this node contain all that was acknowledged before,
-    /// of the shard of a route, or of all. The error says why that is not known.
+    /// of the shard of a route, or of all. The error says why that is not known. Of a cluster only.
     Fresh(Option<Arc<str>>, oneshot::Sender<Result<(), Refusal>>),
-    /// The content of this revision cannot be read from the replica of this node.
+    /// The content of this revision cannot be read from the replica of this node. Of a cluster only.
     Damaged(u64, StoreError),
     /// No connection reads any more. The thread ends once all requests are on disk and answered.
     Drain,

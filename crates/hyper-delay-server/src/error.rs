@@ -36,7 +36,8 @@ pub enum ServeError {
          the server again"
     )]
     Panicked(&'static str),
-    /// The server cannot take part in its cluster.
+    /// The server cannot take part in its cluster. The box holds a
+    /// `hyper_delay::ClusterError`.
     #[error(transparent)]
     Cluster(Box<dyn Error + Send + Sync>),
     /// The process may open too few files for the store and a few connections.

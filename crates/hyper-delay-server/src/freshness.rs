@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use crate::driver::{EventSender, ServerEvent};
-use hyper_delay_protocol::Refusal;
+use hyper_delay_protocol::{Code, Refusal};
 
 /// Waits until the store may be read.
 ///
@@ -35,20 +37,15 @@ impl Freshness {
     ///
     /// If that is not known in time.
     pub(crate) async fn wait(&self, route: Option<Arc<str>>) -> Result<(), Refusal> {
-        if let Some(events) = &self.forwarder {
-            let (sender, received) = tokio::sync::oneshot::channel();
-            let is_sent = events.send(ServerEvent::Fresh(route, sender)).is_ok();
-            let answer = if is_sent { received.await.ok() } else { None };
-            let is_ending = || {
-                let message = "the server is ending: ask another node";
-                Err(Refusal::new(
-                    hyper_delay_protocol::Code::Unavailable,
-                    message,
-                ))
-            };
-            return answer.unwrap_or_else(is_ending);
-        }
-        let _ = route;
-        Ok(())
+        let Some(events) = &self.forwarder else {
+            return Ok(());
+        };
+        let (sender, received) = oneshot::channel();
+        let is_sent = events.send(ServerEvent::Fresh(route, sender)).is_ok();
+        let answer = if is_sent { received.await.ok() } else { None };
+        answer.unwrap_or_else(|| {
+            let message = "the server is ending: ask another node";
+            Err(Refusal::new(Code::Unavailable, message))
+        })
     }
 }

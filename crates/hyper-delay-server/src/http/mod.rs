@@ -19,8 +19,8 @@ use std::{io, sync::Arc};
 use rustls::ServerConfig;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
-pub(crate) use state::Access;
-pub use state::{HttpBackend, ReadGauges};
+pub use state::ReadGauges;
+pub(crate) use state::{Access, HttpBackend};
 pub(crate) use tls::HttpTls;
 #[cfg(feature = "internals")]
 pub use v1::read;

@@ -74,7 +74,7 @@ pub(super) enum Phase {
 
 /// The sources of all answers.
 #[derive(Clone)]
-pub struct HttpBackend {
+pub(crate) struct HttpBackend {
     pub(super) metrics: Arc<Metrics>,
     events: EventSender,
     store: Arc<dyn TaskSearch>,

@@ -1,5 +1,5 @@
 //! The store and the backup of release 0.3 in `tests/fixtures/0.3`, which every later release must
-//! open. A test in `src/server/tests/fixture.rs` writes them; see `tests/fixtures/README.md`.
+//! open. A test in `single_node/tests/fixture.rs` of the server's crate writes them; see `tests/fixtures/README.md`.
 
 use std::{
     fs::{self, File},

@@ -21,7 +21,7 @@ async fn serve_store(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let frontend = Frontend::prepare(listener, configs, None, Arc::default()).await?;
-    serve(frontend, store, shutdown).await
+    serve(frontend, store, Sizes::SMALL, shutdown).await
 }
 
 /// Serves from this store, sends a schedule, and returns the result.
