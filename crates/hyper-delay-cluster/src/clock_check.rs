@@ -189,14 +189,14 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_is_noticed_once() {
         let mut detector = ClockStepDetector::default();
-        let looks = [
+        let samples = [
             (0, 0),
             (10, 0),
             (20, 3_600_000),
             (30, 3_600_000),
             (40, 3_599_900),
         ];
-        let noticed = looks.map(|(millis, ahead)| detector.has_stepped(at(millis, ahead)));
+        let noticed = samples.map(|(millis, ahead)| detector.has_stepped(at(millis, ahead)));
         assert_eq!(noticed, [false, false, true, false, true]);
     }
 }

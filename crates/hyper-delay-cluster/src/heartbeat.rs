@@ -6,10 +6,10 @@
 //! Nothing depends on the clock of the log, or on the order in which its members stop and resume.
 //!
 //! ```text
-//! leader    beat ──── beat ────┐ stops, or is cut off
+//! leader    keep-alive ── keep-alive ──┐ stops, or is cut off
 //!           └──────────── acts for 7/8 of a lease ───▶|
-//! follower                  sees the beat ──────── one lease ────────▶ takes over, if the beat
-//!                                                                      is still that one
+//! follower          sees the heartbeat ──────── one lease ────────▶ takes over, if the heartbeat
+//!                                                                   is unchanged
 //! ```
 //!
 //! # Transactions
@@ -18,7 +18,7 @@
 //!
 //! - *Announce* `(node, lease, replaces)`: if the heartbeat has the revision `replaces` (0:
 //!   there is none), it becomes one of `lease`.
-//! - *Beat* `(node, lease)`: if the heartbeat is of `lease`, its revision changes.
+//! - *Keep-alive* `(node, lease)`: if the heartbeat is of `lease`, its revision changes.
 //! - *Leave* `(node, lease)`: if the heartbeat is of `lease`, it is removed.
 //! - *Lead* `(node, lease, takeover)`: if the heartbeat of the node is of `lease`, there is no
 //!   leader, or it has the epoch in `takeover`, and, if `takeover` has a heartbeat, that one has
@@ -28,10 +28,10 @@
 //!
 //! Let `ttl` be the length of a lease.
 //!
-//! 1. A node acts under a lease only within its *term*. A term begins with the answer to a beat.
-//!    Every such answer moves its end to 7/8 `ttl` after that beat was *sent*, if the term has not
-//!    ended when the answer is there. After the end the node uses a new lease, which it announces
-//!    no earlier than one `ttl` after that beat was sent ([`lease`](super::lease)).
+//! 1. A node acts under a lease only within its *term*. A term begins with the answer to a keep-alive.
+//!    Every such answer moves its end to 7/8 `ttl` after that keep-alive was *sent*, if the term
+//!    has not ended when the answer is there. After the end the node uses a new lease, which it
+//!    announces no earlier than one `ttl` after that keep-alive was sent ([`lease`](super::lease)).
 //! 2. A node acts for a shard only under the lease with which it leads. A serving node acts for
 //!    another node for a time that it counts from before that node read its term.
 //! 3. Another process replaces a heartbeat only after it has seen it unchanged for one `ttl`, or
@@ -46,20 +46,21 @@
 //! Let all clocks run at rates between `1 - x` and `1 + x`. Claim: when leadership `e`, of node A
 //! with lease L, is taken over, A and whoever acts for it have ceased to act under L.
 //!
-//! *Silence.* Let the heartbeat have revision `r` when `e` is taken over, at time `T`. The beats of
-//! L that A has sent reach the log before `T` or after. Let `b` be the one that was sent last of
-//! those that extended the term and reached the log before `T`. The revision of `b` is `r` at the
-//! most, so the follower saw `r` no earlier than `b` was sent, and `T` is at least `ttl / (1 + x)`
-//! later. The term that follows from `b`, and what a serving node derives from it, ends at most
-//! `7/8 ttl / (1 - x)` after `b` was sent. With `x <= 1/15` that is before `T`. A beat that reaches
-//! the log after `T` is answered after that end, so it does not extend the term (rule 1). If there
-//! is no `b`, the term has not begun, and for the same reason as before nothing extends it.
+//! *Silence.* Let the heartbeat have revision `r` when `e` is taken over, at time `T`. The
+//! keep-alives of L that A has sent reach the log before `T` or after. Let `k` be the one that was
+//! sent last of those that extended the term and reached the log before `T`. The revision of `k` is
+//! `r` at the most, so the follower saw `r` no earlier than `k` was sent, and `T` is at least
+//! `ttl / (1 + x)` later. The term that follows from `k`, and what a serving node derives from it,
+//! ends at most `7/8 ttl / (1 - x)` after `k` was sent. With `x <= 1/15` that is before `T`. A
+//! keep-alive that reaches the log after `T` is answered after that end, so it does not extend the
+//! term (rule 1). If there is no `k`, the term has not begun, and for the same reason as before
+//! nothing extends it.
 //!
 //! *Replacement.* *Lead* needs the heartbeat to be of L at `e`. A heartbeat of another lease with a
 //! higher revision was put by a process that waited for one `ttl` (rule 3: the proof is the one
 //! above), after a removal (A had ceased to act), or by A itself, no earlier than one `ttl` after
-//! it has sent the last beat that counts (rule 1): the same comparison, with the clock of A in
-//! place of that of the follower.
+//! it has sent the last keep-alive that counts (rule 1): the same comparison, with the clock of A
+//! in place of that of the follower.
 //!
 //! A lease does not come back after it was replaced: every lease has a number of its own, and a
 //! late copy of *Announce* names a revision that is gone. Only after a removal a copy that replaces
@@ -128,14 +129,17 @@ impl HeartbeatWatch {
         if self.is_replaced() {
             return *self.replaced.get_or_insert(now.monotonic);
         }
-        since + nanos(self.leader.heartbeat.map_or(ttl, |beat| beat.ttl))
+        since + nanos(self.leader.heartbeat.map_or(ttl, |heartbeat| heartbeat.ttl))
     }
 
     /// Returns the takeover for a request to lead.
     pub(crate) fn takeover(&self) -> Takeover {
         let silence = || SilentHeartbeat {
             node: self.leader.leader.member.node.clone(),
-            revision: self.leader.heartbeat.map_or(0, |beat| beat.revision),
+            revision: self
+                .leader
+                .heartbeat
+                .map_or(0, |heartbeat| heartbeat.revision),
         };
         Takeover {
             epoch: self.epoch(),
@@ -145,11 +149,10 @@ impl HeartbeatWatch {
 
     /// Returns whether the lease of the leadership was replaced since it began.
     fn is_replaced(&self) -> bool {
-        let LeaderAndHeartbeat {
-            leader,
-            heartbeat: beat,
-        } = &self.leader;
-        beat.is_some_and(|beat| beat.lease != leader.lease && beat.revision > leader.epoch)
+        let LeaderAndHeartbeat { leader, heartbeat } = &self.leader;
+        heartbeat.is_some_and(|heartbeat| {
+            heartbeat.lease != leader.lease && heartbeat.revision > leader.epoch
+        })
     }
 }
 
@@ -173,7 +176,7 @@ mod tests {
         Tick::new(nanos(Duration::from_secs(seconds)))
     }
 
-    fn led(epoch: u64, beat: Option<(u64, u64)>) -> LeaderAndHeartbeat {
+    fn led(epoch: u64, heartbeat: Option<(u64, u64)>) -> LeaderAndHeartbeat {
         LeaderAndHeartbeat {
             leader: Leader {
                 member: Member {
@@ -183,7 +186,7 @@ mod tests {
                 epoch,
                 lease: LeaseId(7),
             },
-            heartbeat: beat.map(|(revision, lease)| Heartbeat {
+            heartbeat: heartbeat.map(|(revision, lease)| Heartbeat {
                 revision,
                 lease: LeaseId(lease),
                 ttl: TTL,

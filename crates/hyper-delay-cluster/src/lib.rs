@@ -43,25 +43,28 @@
 
 pub mod admin;
 mod call_id;
-pub(crate) mod clock_check;
+mod clock_check;
 mod entry;
-pub(crate) mod forward;
-pub(crate) mod heartbeat;
+mod forward;
+mod heartbeat;
 pub mod import;
-pub(crate) mod lease;
+mod lease;
 pub mod link;
 pub mod log;
-pub(crate) mod merged;
-pub(crate) mod node;
-pub(crate) mod replica;
-pub(crate) mod serve;
-pub mod server;
+mod merged;
+mod node;
+mod replica;
+mod run;
+mod serving_node;
 pub mod setup;
-pub(crate) mod shard;
+mod shard;
 mod sharding;
 #[cfg(test)]
 mod simulation;
-pub(crate) mod snapshot;
+mod snapshot;
 
+pub use run::ClusterError;
+#[cfg(feature = "etcd")]
+pub use run::{ServerSetup, run};
 pub use sharding::{BadShards, Charter, ShardId};
 pub(crate) use sharding::{first_seq, shard_of, shard_of_seq};

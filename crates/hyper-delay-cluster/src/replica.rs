@@ -172,9 +172,9 @@ impl RequiredDiskSpace {
         }
     }
 
-    /// Returns whether there is room for it.
-    pub(crate) const fn fits(self, room: DiskSpace) -> bool {
-        room.admits(self.schedules, self.bytes)
+    /// Returns whether there is space for it.
+    pub(crate) const fn fits(self, disk_space: DiskSpace) -> bool {
+        disk_space.admits(self.schedules, self.bytes)
     }
 }
 
@@ -251,7 +251,7 @@ impl<S: Store> Replica<S> {
         })
     }
 
-    /// Makes room on the disk for the next entry, and returns it.
+    /// Makes space on the disk for the next entry, and returns it.
     ///
     /// # Errors
     ///
@@ -261,7 +261,7 @@ impl<S: Store> Replica<S> {
         self.store.disk_space(tasks)
     }
 
-    /// Applies an entry of the journal, if it is the next one and there is room for it.
+    /// Applies an entry of the journal, if it is the next one and there is space for it.
     ///
     /// # Errors
     ///
@@ -270,18 +270,18 @@ impl<S: Store> Replica<S> {
         &mut self,
         seq: u64,
         bytes: &[u8],
-        room: DiskSpace,
+        disk_space: DiskSpace,
     ) -> Result<(), ApplyError> {
         let (applied, change) = self.applied.apply_next(seq, bytes)?;
         let wanted = RequiredDiskSpace::of(&change);
-        if !wanted.fits(room) {
+        if !wanted.fits(disk_space) {
             return Err(ApplyError::NoRoom(wanted));
         }
         Ok(self.commit(applied, change)?)
     }
 
     /// Applies the first of these entries of the journal, and in the same commit those that follow
-    /// it, as far as there is room for all of them: a node that was away has many to apply. Returns
+    /// it, as far as there is space for all of them: a node that was away has many to apply. Returns
     /// how many these are.
     ///
     /// # Errors
@@ -290,7 +290,7 @@ impl<S: Store> Replica<S> {
     pub(crate) fn apply_some(
         &mut self,
         entries: &[(u64, Arc<[u8]>)],
-        room: DiskSpace,
+        disk_space: DiskSpace,
     ) -> Result<usize, ApplyError> {
         let [(seq, first), rest @ ..] = entries else {
             return Ok(0);
@@ -298,9 +298,9 @@ impl<S: Store> Replica<S> {
         let (mut applied, change) = self.applied.apply_next(*seq, first)?;
         let mut wanted = RequiredDiskSpace::of(&change);
         let EntryChange::Writes(mut batch) = change else {
-            return self.apply(*seq, first, room).map(|()| 1);
+            return self.apply(*seq, first, disk_space).map(|()| 1);
         };
-        if !wanted.fits(room) {
+        if !wanted.fits(disk_space) {
             return Err(ApplyError::NoRoom(wanted));
         }
         let mut number = 1;
@@ -312,7 +312,7 @@ impl<S: Store> Replica<S> {
             let EntryChange::Writes(more) = change else {
                 break;
             };
-            if all.bytes > MOST_BYTES || !all.fits(room) {
+            if all.bytes > MOST_BYTES || !all.fits(disk_space) {
                 break;
             }
             batch.append(more);

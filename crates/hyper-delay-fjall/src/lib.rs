@@ -13,7 +13,7 @@ pub mod commit_record;
 mod damaged_tables;
 pub mod data_directory;
 mod disk;
-pub(crate) mod embedded;
+mod embedded;
 pub mod files;
 mod fjall_error;
 mod inspect;

@@ -70,7 +70,7 @@ pub mod protocol {
 
 #[cfg(feature = "cluster")]
 #[doc(inline)]
-pub use hyper_delay_cluster::server::ClusterError;
+pub use hyper_delay_cluster::ClusterError;
 #[doc(inline)]
 pub use hyper_delay_server::tls::TlsError;
 #[doc(inline)]

@@ -99,8 +99,13 @@ pub(crate) async fn run_with_progress(
     let cluster = configs.borrow().cluster.clone();
     #[cfg(feature = "cluster")]
     if let Some(cluster) = cluster {
-        let start = (listener, configs, options);
-        return hyper_delay_cluster::server::run(start, &cluster, progress, shutdown).await;
+        let setup = hyper_delay_cluster::ServerSetup {
+            listener,
+            configs,
+            options,
+            progress,
+        };
+        return hyper_delay_cluster::run(setup, &cluster, shutdown).await;
     }
     hyper_delay_server::run(listener, configs, options, progress, shutdown).await
 }

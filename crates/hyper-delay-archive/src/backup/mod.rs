@@ -19,8 +19,8 @@
 //! A node of a cluster makes one backup of all shards in this form, from what its replicas contain.
 //! The shards are as they were at different moments, each between two of its commits. The rows have
 //! the keys that they have in the shards; what shards have under the same key is joined, so that a
-//! server without a cluster can restore it: counts are added up, and what tells how far a replica
-//! is is left out.
+//! server without a cluster can restore it: counts are added up, and the positions of the replicas
+//! in their journals are left out.
 
 mod format;
 mod stream;

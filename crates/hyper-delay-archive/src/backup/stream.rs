@@ -141,7 +141,7 @@ fn is_in(row: &Result<SpaceRow, StoreError>, space: Space) -> bool {
 
 impl fmt::Debug for BackupStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Stream");
+        let mut shown = f.debug_struct("BackupStream");
         shown.field("offset", &self.offset).finish_non_exhaustive()
     }
 }

@@ -53,11 +53,11 @@ impl<L: Log> Admin<L> {
             let mut later = self.members().await?;
             later.retain(&of);
             let life = |it: &Membership| {
-                let mut looks = earlier.iter();
-                let look = looks.find(|(look, _)| look.member.node == it.member.node);
-                let between = look.map(|(_, answered)| sent.saturating_duration_since(*answered));
-                let look = look.map(|(look, _)| look);
-                Liveness::of(look, it, between.unwrap_or_default())
+                let mut reads = earlier.iter();
+                let read = reads.find(|(read, _)| read.member.node == it.member.node);
+                let between = read.map(|(_, answered)| sent.saturating_duration_since(*answered));
+                let read = read.map(|(read, _)| read);
+                Liveness::of(read, it, between.unwrap_or_default())
             };
             let lives: Vec<_> = later.iter().map(life).collect();
             if lives.iter().all(Option::is_some) {
@@ -71,7 +71,7 @@ impl<L: Log> Admin<L> {
             for it in later {
                 let is_known = earlier
                     .iter()
-                    .any(|(look, _)| look.member.node == it.member.node);
+                    .any(|(read, _)| read.member.node == it.member.node);
                 if !is_known {
                     earlier.push((it, answered));
                 }

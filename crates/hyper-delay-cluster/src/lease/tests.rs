@@ -34,7 +34,7 @@ fn announces(lease: u64, over: u64) -> Option<LogRequest> {
     })
 }
 
-fn beats(lease: u64) -> Option<LogRequest> {
+fn keep_alive(lease: u64) -> Option<LogRequest> {
     Some(LogRequest::KeepAlive {
         member: member(),
         lease: LeaseId(lease),
@@ -74,7 +74,7 @@ fn begun() -> Lease {
     assert_eq!(ask(&mut lease, 2, at(10)), None, "one at a time");
     answer(&mut lease, 1, DONE, at(10));
     assert_eq!(lease.term(), None);
-    assert_eq!(ask(&mut lease, 2, at(10)), beats(5));
+    assert_eq!(ask(&mut lease, 2, at(10)), keep_alive(5));
     answer(&mut lease, 2, LogAnswer::Alive(true), at(12));
     lease
 }
@@ -92,7 +92,7 @@ fn it_is_kept_alive_at_a_quarter_of_its_time() {
     let mut lease = begun();
     // The first heartbeat was sent at 10.
     assert_eq!(ask(&mut lease, 3, at(11)), None);
-    assert_eq!(ask(&mut lease, 3, at(12)), beats(5));
+    assert_eq!(ask(&mut lease, 3, at(12)), keep_alive(5));
     answer(&mut lease, 3, LogAnswer::Alive(true), at(13));
     assert!(lease.term().unwrap().holds(at(18)));
     assert!(!lease.term().unwrap().holds(at(19)));
@@ -130,7 +130,11 @@ fn without_an_answer_it_stops_holding() {
     ask(&mut lease, 3, at(12)).unwrap();
     let lost = Err(LogUnanswered("no answer".into()));
     assert!(lease.answered(CallId(3), &lost, at(14)));
-    assert_eq!(ask(&mut lease, 4, at(14)), beats(5), "it may be in time");
+    assert_eq!(
+        ask(&mut lease, 4, at(14)),
+        keep_alive(5),
+        "it may be in time"
+    );
     assert!(!lease.term().unwrap().holds(at(17)));
 }
 
@@ -148,7 +152,7 @@ fn an_answer_after_its_end_does_not_revive_it() {
     answer(&mut lease, 4, in_the_way(50, 5), at(18));
     assert_eq!(ask(&mut lease, 5, at(18)), announces(6, 50));
     answer(&mut lease, 5, DONE, at(18));
-    assert_eq!(ask(&mut lease, 6, at(18)), beats(6));
+    assert_eq!(ask(&mut lease, 6, at(18)), keep_alive(6));
     answer(&mut lease, 6, LogAnswer::Alive(true), at(19));
     assert_eq!(lease.term().unwrap().lease, LeaseId(6));
     assert!(lease.term().unwrap().holds(at(24)));

@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn each_change_is_told_once() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let changes = told.clone();
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let changes = reported.clone();
         let clocks = PeerClocks::new(Clock::new(), move |is_off| {
             changes.lock().unwrap().push(is_off);
         });
@@ -124,13 +124,13 @@ mod tests {
         };
         record_offset("b", 3_600);
         clocks.check();
-        assert!(told.lock().unwrap().is_empty(), "one against one");
+        assert!(reported.lock().unwrap().is_empty(), "one against one");
         record_offset("c", 3_600);
         record_offset("c", 3_600);
         clocks.check();
-        assert_eq!(*told.lock().unwrap(), [true]);
+        assert_eq!(*reported.lock().unwrap(), [true]);
         record_offset("b", 0);
         record_offset("b", 0);
-        assert_eq!(*told.lock().unwrap(), [true, false]);
+        assert_eq!(*reported.lock().unwrap(), [true, false]);
     }
 }

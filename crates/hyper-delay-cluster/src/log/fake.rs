@@ -13,7 +13,7 @@ const PAGE: usize = 2_000;
 
 #[derive(Debug)]
 struct FakeHeartbeat {
-    beat: Heartbeat,
+    heartbeat: Heartbeat,
     missing_links: Arc<[MissingLink]>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct FakeLog {
     /// Whether appends are let through whatever the leadership is: a planted fault.
     pub(crate) ignores_fences: bool,
     /// Whether a leadership is taken over from a node that lives: a planted fault.
-    pub(crate) ignores_beats: bool,
+    pub(crate) ignores_heartbeats: bool,
     /// Whether heartbeats name half of the time that their lease lasts: a planted fault.
     pub(crate) leases_look_short: bool,
     /// Whether a report that is lower than the one before is not noted: a planted fault.
@@ -87,12 +87,12 @@ impl FakeLog {
                 replaces: over,
             } => {
                 let there = self.alive.get(&member.node);
-                if there.map_or(0, |it| it.beat.revision) == *over {
+                if there.map_or(0, |it| it.heartbeat.revision) == *over {
                     self.put_heartbeat(member, *lease, *ttl, [].into());
                 }
                 LogAnswer::Announced(match self.heartbeat_of(&member.node) {
-                    Some(beat) if beat.lease == *lease => AnnounceOutcome::Done,
-                    beat => AnnounceOutcome::Not(beat),
+                    Some(heartbeat) if heartbeat.lease == *lease => AnnounceOutcome::Done,
+                    heartbeat => AnnounceOutcome::Not(heartbeat),
                 })
             }
             LogRequest::KeepAlive {
@@ -101,7 +101,7 @@ impl FakeLog {
                 ttl,
                 missing_links,
             } => {
-                let is_alive = self.is_of(&member.node, *lease);
+                let is_alive = self.has_lease(&member.node, *lease);
                 if is_alive {
                     self.put_heartbeat(member, *lease, *ttl, missing_links.clone());
                 }
@@ -109,7 +109,7 @@ impl FakeLog {
             }
             LogRequest::Leave { node, lease } => {
                 self.alive
-                    .retain(|of, it| of != node || it.beat.lease != *lease);
+                    .retain(|of, it| of != node || it.heartbeat.lease != *lease);
                 LogAnswer::Done
             }
             LogRequest::Lead {
@@ -147,7 +147,7 @@ impl FakeLog {
                 lease,
                 synced,
             } => {
-                let is_current = self.is_of(node, *lease) && self.members.contains_key(node);
+                let is_current = self.has_lease(node, *lease) && self.members.contains_key(node);
                 if is_current {
                     let reports = &mut self.shards.entry(*shard).or_default().reports;
                     let before = reports.insert(node.clone(), *synced);
@@ -211,32 +211,32 @@ impl FakeLog {
         ttl: Duration,
         missing_links: Arc<[MissingLink]>,
     ) {
-        let beat = Heartbeat {
+        let heartbeat = Heartbeat {
             revision: self.revision,
             lease,
             ttl,
         };
-        let heartbeat = FakeHeartbeat {
-            beat,
+        let stored = FakeHeartbeat {
+            heartbeat,
             missing_links,
         };
-        self.alive.insert(member.node.clone(), heartbeat);
+        self.alive.insert(member.node.clone(), stored);
     }
 
     /// Returns whether the heartbeat of a node is of a lease.
-    fn is_of(&self, node: &NodeName, lease: LeaseId) -> bool {
+    fn has_lease(&self, node: &NodeName, lease: LeaseId) -> bool {
         self.alive
             .get(node)
-            .is_some_and(|it| it.beat.lease == lease)
+            .is_some_and(|it| it.heartbeat.lease == lease)
     }
 
     /// Returns the heartbeat of a node, as requests see it.
     fn heartbeat_of(&self, node: &NodeName) -> Option<Heartbeat> {
-        let mut beat = self.alive.get(node)?.beat;
+        let mut heartbeat = self.alive.get(node)?.heartbeat;
         if self.leases_look_short {
-            beat.ttl /= 2;
+            heartbeat.ttl /= 2;
         }
-        Some(beat)
+        Some(heartbeat)
     }
 
     fn leader_and_heartbeat(&self, leader: &Leader) -> LeaderAndHeartbeat {
@@ -257,10 +257,13 @@ impl FakeLog {
         let is_over = leader.as_ref().map(|leader| leader.epoch) == over.map(|over| over.epoch);
         let silence = over.and_then(|over| over.silence.as_ref());
         let is_silent = silence.is_none_or(|silence| {
-            let beat = self.alive.get(&silence.node);
-            beat.map_or(0, |it| it.beat.revision) == silence.revision
+            let heartbeat = self.alive.get(&silence.node);
+            heartbeat.map_or(0, |it| it.heartbeat.revision) == silence.revision
         });
-        if !is_over || !(is_silent || self.ignores_beats) || !self.is_of(&member.node, lease) {
+        if !is_over
+            || !(is_silent || self.ignores_heartbeats)
+            || !self.has_lease(&member.node, lease)
+        {
             return leader.map(|leader| self.leader_and_heartbeat(&leader));
         }
         let leader = Leader {

@@ -24,7 +24,7 @@ use crate::{Charter, ShardId, replica::genesis};
 pub(crate) struct SharedLog {
     charter: Charter,
     log: Mutex<FakeLog>,
-    news: broadcast::Sender<FakeLogEvent>,
+    events: broadcast::Sender<FakeLogEvent>,
     appended: AtomicUsize,
 }
 
@@ -45,7 +45,7 @@ impl SharedLog {
         Arc::new(Self {
             charter,
             log: Mutex::new(log),
-            news: broadcast::channel(10_000).0,
+            events: broadcast::channel(10_000).0,
             appended: AtomicUsize::new(0),
         })
     }
@@ -56,7 +56,7 @@ impl SharedLog {
             log: self.clone(),
             deadline,
             is_cut: AtomicBool::new(false),
-            only_beats: AtomicBool::new(false),
+            only_heartbeats: AtomicBool::new(false),
             refused: AtomicUsize::new(0),
             faults: AtomicUsize::new(0),
         })
@@ -87,13 +87,13 @@ impl SharedLog {
         for (shard, (before, after)) in (0..).map(ShardId).zip(before.into_iter().zip(after)) {
             if before != after {
                 let _ = self
-                    .news
+                    .events
                     .send(FakeLogEvent::Leader(shard, after, log.revision()));
             }
         }
         if let LogRequest::Join(_) | LogRequest::ChangeAddress(_) | LogRequest::Remove(_) = request
         {
-            let _ = self.news.send(FakeLogEvent::Members);
+            let _ = self.events.send(FakeLogEvent::Members);
         }
         if let (
             LogRequest::Append { fence, seq, entry },
@@ -102,7 +102,7 @@ impl SharedLog {
         {
             self.appended.fetch_add(1, Ordering::Relaxed);
             let _ = self
-                .news
+                .events
                 .send(FakeLogEvent::Entry(fence.shard, *seq, entry.clone()));
         }
         answer
@@ -115,10 +115,10 @@ pub(crate) struct FakeConnection {
     log: Arc<SharedLog>,
     deadline: Duration,
     is_cut: AtomicBool,
-    only_beats: AtomicBool,
+    only_heartbeats: AtomicBool,
     /// Announcements that have found another heartbeat.
     refused: AtomicUsize,
-    /// Of a hundred requests, as many are lost, and as many answers.
+    /// Per cent of requests lost, and per cent of answers lost.
     faults: AtomicUsize,
 }
 
@@ -129,12 +129,12 @@ impl FakeConnection {
     }
 
     /// From now on only heartbeats reach the log.
-    pub(crate) fn only_beats(&self) {
-        self.only_beats.store(true, Ordering::Relaxed);
+    pub(crate) fn only_heartbeats(&self) {
+        self.only_heartbeats.store(true, Ordering::Relaxed);
     }
 
-    /// Of a hundred requests, as many are lost from now on, and as many answers. The others take up
-    /// to a tenth of the deadline.
+    /// From now on loses this per cent of the requests, and of the answers. The others take up to a
+    /// tenth of the deadline.
     pub(crate) fn lose(&self, percent: usize) {
         self.faults.store(percent, Ordering::Relaxed);
     }
@@ -167,8 +167,8 @@ impl FakeConnection {
 impl Log for FakeConnection {
     async fn call(&self, request: LogRequest) -> Result<LogAnswer, LogUnanswered> {
         self.delay().await;
-        let is_beat = matches!(request, LogRequest::KeepAlive { .. });
-        let is_held = self.only_beats.load(Ordering::Relaxed) && !is_beat;
+        let is_heartbeat = matches!(request, LogRequest::KeepAlive { .. });
+        let is_held = self.only_heartbeats.load(Ordering::Relaxed) && !is_heartbeat;
         if self.is_cut() || self.is_lost() || is_held {
             return self.no_answer().await;
         }
@@ -184,9 +184,9 @@ impl Log for FakeConnection {
     }
 
     async fn watch(&self, mut tell: impl FnMut(LogEvent) + Send) {
-        let mut news = self.log.news.subscribe();
+        let mut events = self.log.events.subscribe();
         loop {
-            let item = match news.recv().await {
+            let item = match events.recv().await {
                 Ok(item) => item,
                 Err(RecvError::Lagged(_)) => continue,
                 Err(RecvError::Closed) => return,

@@ -16,7 +16,7 @@ pub(super) enum KeyOwner {
 /// Returns which of `shards` has a key.
 pub(super) fn owner(space: Space, key: &[u8], shards: u16) -> KeyOwner {
     let shard = match space {
-        Space::Tasks | Space::Waiting => of_number(key),
+        Space::Tasks | Space::Waiting => shard_of_numbered_key(key),
         Space::Names | Space::Parked | Space::Dead | Space::DoneEven | Space::DoneOdd => {
             key::route_of(key).map(|(route, _)| shard_of(route, shards))
         }
@@ -25,21 +25,21 @@ pub(super) fn owner(space: Space, key: &[u8], shards: u16) -> KeyOwner {
             Some(("", _)) | None => None,
             Some((route, _)) => Some(shard_of(route, shards)),
         },
-        Space::Meta => of_meta(key, shards),
+        Space::Meta => shard_of_meta_key(key, shards),
     };
     shard.map_or(KeyOwner::Each, KeyOwner::Shard)
 }
 
-fn of_meta(key: &[u8], shards: u16) -> Option<ShardId> {
+fn shard_of_meta_key(key: &[u8], shards: u16) -> Option<ShardId> {
     if let Some(route) = key.strip_prefix(PAUSED) {
         return Some(shard_of(key::text_of(route).ok()?, shards));
     }
     let is_numbered = [JOBS, AUDIT, EXPIRY].iter().any(|it| key.starts_with(it));
-    is_numbered.then(|| of_number(key))?
+    is_numbered.then(|| shard_of_numbered_key(key))?
 }
 
 /// Returns the shard of the number that a key ends with.
-fn of_number(key: &[u8]) -> Option<ShardId> {
+fn shard_of_numbered_key(key: &[u8]) -> Option<ShardId> {
     let (_, number) = key.split_last_chunk()?;
     Some(shard_of_seq(u64::from_be_bytes(*number)))
 }

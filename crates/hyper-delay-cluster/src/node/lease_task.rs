@@ -72,7 +72,7 @@ async fn keep_alive(
         let asked = lease.request(|| calls.next(), || missing.all(), now);
         terms.publish(lease.term());
         let Some((call, request)) = asked else {
-            let next = lease.next().expect("no request is under way");
+            let next = lease.next().expect("no request is in flight");
             let pause = next.since(now.monotonic);
             tokio::time::sleep(Duration::from_nanos(pause)).await;
             continue;
@@ -88,7 +88,7 @@ async fn keep_alive(
             );
         }
         has_failed = answer.is_err();
-        if rival.detect(&answer, |beat| lease.is_own(beat)) {
+        if rival.detect(&answer, |heartbeat| lease.is_own(heartbeat)) {
             tracing::warn!(
                 target: TARGET,
                 "another process has the name of this node, and keeps its lease: this one waits",
@@ -108,7 +108,7 @@ async fn keep_alive(
 #[derive(Debug, Default)]
 struct RivalProcess {
     /// The heartbeat that the last announcement has found.
-    beat: Option<Heartbeat>,
+    heartbeat: Option<Heartbeat>,
     /// It keeps the lease.
     is_there: bool,
 }
@@ -121,18 +121,23 @@ impl RivalProcess {
         answer: &Result<LogAnswer, LogUnanswered>,
         is_own: impl FnOnce(Heartbeat) -> bool,
     ) -> bool {
-        let beat = match answer {
-            Ok(LogAnswer::Announced(AnnounceOutcome::Not(Some(beat)))) if !is_own(*beat) => beat,
+        let heartbeat = match answer {
+            Ok(LogAnswer::Announced(AnnounceOutcome::Not(Some(heartbeat))))
+                if !is_own(*heartbeat) =>
+            {
+                heartbeat
+            }
             Ok(LogAnswer::Announced(_)) => {
                 *self = Self::default();
                 return false;
             }
             _ => return false,
         };
-        let before = self.beat.replace(*beat);
-        let goes_on =
-            |before: Heartbeat| before.lease == beat.lease && before.revision != beat.revision;
-        if !before.is_some_and(goes_on) {
+        let before = self.heartbeat.replace(*heartbeat);
+        let has_changed = |before: Heartbeat| {
+            before.lease == heartbeat.lease && before.revision != heartbeat.revision
+        };
+        if !before.is_some_and(has_changed) {
             return false;
         }
         !std::mem::replace(&mut self.is_there, true)
@@ -190,7 +195,7 @@ mod tests {
         let LogAnswer::Members(members) = log.carry_out(&LogRequest::Members) else {
             panic!("no members");
         };
-        members[0].heartbeat.map(|beat| beat.lease)
+        members[0].heartbeat.map(|heartbeat| heartbeat.lease)
     }
 
     #[tokio::test]
@@ -259,16 +264,16 @@ mod tests {
         );
         let _keeping = tokio::spawn(keeping);
         log.carry_out(&LogRequest::Join(member()));
-        let told = || {
+        let reported = || {
             let LogAnswer::Members(members) = log.carry_out(&LogRequest::Members) else {
                 panic!("no members");
             };
             let links = members[0].missing_links.iter();
             links.map(|link| link.to.to_string()).collect::<Vec<_>>()
         };
-        until(|| told() == ["b"]).await;
+        until(|| reported() == ["b"]).await;
         missing.retain(|_| false);
-        until(|| told().is_empty()).await;
+        until(|| reported().is_empty()).await;
     }
 
     #[tokio::test]
@@ -321,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_that_goes_on_shows_another_process_once_until_it_is_gone() {
+    fn a_heartbeat_that_changes_shows_another_process_once_until_it_is_gone() {
         let mut rival = RivalProcess::default();
         let lost = || Err(LogUnanswered("no answer".into()));
         let gone = || Ok(LogAnswer::Announced(AnnounceOutcome::Not(None)));
@@ -356,11 +361,13 @@ mod tests {
         let mut rival = RivalProcess::default();
         // A heartbeat whose answer was lost is carried out between the two.
         for revision in [10, 11] {
-            let shows = rival.detect(&found(own.0, revision), |beat| lease.is_own(beat));
+            let shows = rival.detect(&found(own.0, revision), |heartbeat| lease.is_own(heartbeat));
             assert!(!shows && !rival.is_there);
         }
         for (revision, expected) in [(12, false), (13, true)] {
-            let shows = rival.detect(&found(own.0 + 1, revision), |beat| lease.is_own(beat));
+            let shows = rival.detect(&found(own.0 + 1, revision), |heartbeat| {
+                lease.is_own(heartbeat)
+            });
             assert_eq!((shows, rival.is_there), (expected, expected));
         }
     }

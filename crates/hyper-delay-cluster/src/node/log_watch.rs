@@ -21,15 +21,15 @@ pub(super) async fn watch(
     pause: Duration,
 ) {
     loop {
-        log.watch(|news| pass_on(&shards, &members, news)).await;
+        log.watch(|event| pass_on(&shards, &members, event)).await;
         // A watch reconnects by itself. Meanwhile the shards read the journal.
         tracing::warn!(target: TARGET, "the watch of etcd has ended; it begins again");
         tokio::time::sleep(pause).await;
     }
 }
 
-fn pass_on(shards: &[ShardHandle], members: &Notify, news: LogEvent) {
-    match news {
+fn pass_on(shards: &[ShardHandle], members: &Notify, event: LogEvent) {
+    match event {
         LogEvent::Entries(shard, entries) => {
             if let Some(shard) = shards.get(usize::from(shard.0)) {
                 shard.entries(entries);

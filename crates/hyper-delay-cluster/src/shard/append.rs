@@ -95,13 +95,13 @@ impl<S: Store> LeaderState<S> {
             return Ok(PreparedWrite::Change(EntryChange::Clear(space), Vec::new()));
         }
         ledger.forget_expired(now)?;
-        let room = store.disk_space(ledger.tasks()?)?;
-        metrics.note_room(room);
-        if room.is_exhausted() {
+        let disk_space = store.disk_space(ledger.tasks()?)?;
+        metrics.note_disk_space(disk_space);
+        if disk_space.is_exhausted() {
             return Ok(PreparedWrite::NoRoom);
         }
         let mut group = Group::default();
-        self.stage.begin(room);
+        self.stage.begin(disk_space);
         while let Some(job) = self.jobs.pop_front() {
             self.stage.apply(job, now, &mut group)?;
             if group.is_full() || self.stage.ledger.batch_bytes() >= most_bytes {

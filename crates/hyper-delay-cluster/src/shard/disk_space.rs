@@ -1,8 +1,8 @@
-//! Room on the disk of this node.
+//! Waits for space on the disk of this node.
 //!
 //! A disk that is full to its last byte would spoil the store. So a follower takes an entry when
-//! there is room for it, and *waits* until then: the journal keeps what it lacks, as for a
-//! node that is away. A leader whose disk has no room for an ack either lets another node lead.
+//! there is space for it, and *waits* until then: the journal keeps what it lacks, as for a
+//! node that is away. A leader whose disk has no space for an ack either lets another node lead.
 
 use race_wheel::Tick;
 
@@ -14,7 +14,7 @@ use hyper_delay_store::{DiskSpace, Store, StoreError};
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::shard::room";
 
-/// This node waits for room on its disk.
+/// This node waits for space on its disk.
 #[derive(Debug)]
 pub(super) struct DiskSpaceWait {
     wanted: RequiredDiskSpace,
@@ -23,14 +23,14 @@ pub(super) struct DiskSpaceWait {
 }
 
 impl<S: Store> Shard<S> {
-    /// Makes room on the disk for the next entry, and returns it.
+    /// Makes space on the disk for the next entry, and returns it.
     pub(super) fn disk_space(&self) -> Result<DiskSpace, StoreError> {
-        let room = self.replica.disk_space()?;
-        self.setup.metrics.note_room(room);
-        Ok(room)
+        let disk_space = self.replica.disk_space()?;
+        self.setup.metrics.note_disk_space(disk_space);
+        Ok(disk_space)
     }
 
-    /// Returns whether nothing is applied before there is room for it.
+    /// Returns whether nothing is applied before there is space for it.
     pub(crate) const fn lacks_disk_space(&self) -> bool {
         self.disk_space_wait.is_some()
     }
@@ -40,7 +40,7 @@ impl<S: Store> Shard<S> {
         self.disk_space_wait.as_ref().map(|lack| lack.next)
     }
 
-    /// There is no room for an entry.
+    /// There is no space for an entry.
     pub(super) fn wait_for_disk_space(&mut self, wanted: RequiredDiskSpace, now: Now) {
         tracing::error!(
             target: TARGET,
@@ -55,7 +55,7 @@ impl<S: Store> Shard<S> {
         self.disk_space_wait = Some(DiskSpaceWait { wanted, next });
     }
 
-    /// Checks from time to time whether there is room now.
+    /// Checks from time to time whether there is space now.
     pub(super) fn check_disk_space(&mut self, now: Now) {
         let Some(lack) = self
             .disk_space_wait
@@ -67,7 +67,7 @@ impl<S: Store> Shard<S> {
         lack.next = after(now, self.setup.lease);
         let wanted = lack.wanted;
         match self.disk_space() {
-            Ok(room) if wanted.fits(room) => {
+            Ok(disk_space) if wanted.fits(disk_space) => {
                 let shard = self.setup.shard.0;
                 tracing::info!(
                     target: TARGET,

@@ -197,7 +197,7 @@ impl Election {
         self.lacks_store = !has_store;
     }
 
-    /// Without room on its disk this node takes part in no election.
+    /// Without space on its disk this node takes part in no election.
     pub(super) const fn set_has_disk_space(&mut self, has_room: bool) {
         self.lacks_disk_space = !has_room;
     }

@@ -67,7 +67,7 @@ pub(crate) enum ShardEvent {
     PeerMessage(PeerId, ToLeader),
     /// The link from a serving node is broken.
     PeerDisconnected(PeerId),
-    /// Something for the scheduler. Only the leader takes it, until it hands over.
+    /// An input of the scheduler. Only the leader takes it, until it hands over.
     #[cfg(test)]
     Input(SchedulerInput),
     /// The configuration was reloaded.

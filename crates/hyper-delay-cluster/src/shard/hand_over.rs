@@ -79,14 +79,18 @@ impl HandOverRecord {
             handed.into_iter().map(move |copy| {
                 seq = seq.saturating_add(copy.seq);
                 let left = Duration::from_millis(copy.left);
-                (node.clone(), of_earlier(seq, copy.attempt), left)
+                (
+                    node.clone(),
+                    copy_of_earlier_leader(seq, copy.attempt),
+                    left,
+                )
             })
         })
     }
 }
 
 /// A copy of an earlier leader: if it is gone, its round has not failed.
-const fn of_earlier(seq: u64, attempt: u32) -> GoneCopy {
+const fn copy_of_earlier_leader(seq: u64, attempt: u32) -> GoneCopy {
     GoneCopy {
         seq,
         attempt,
@@ -131,15 +135,19 @@ impl<S: Store> Shard<S> {
         let Some(leading) = &self.leading else {
             return Vec::new();
         };
-        let audience = &self.serving_nodes;
+        let serving_nodes = &self.serving_nodes;
         let known = leading
             .scheduler
             .in_flight()
             .filter_map(|(consumer, copy)| {
-                let node = audience.node_of(consumer)?.clone();
-                Some((node, of_earlier(copy.seq, copy.attempt), copy.left))
+                let node = serving_nodes.node_of(consumer)?.clone();
+                Some((
+                    node,
+                    copy_of_earlier_leader(copy.seq, copy.attempt),
+                    copy.left,
+                ))
             });
-        let unaccounted = audience.unaccounted.iter().filter_map(|(node, copy)| {
+        let unaccounted = serving_nodes.unaccounted.iter().filter_map(|(node, copy)| {
             let left = leading.scheduler.unreported_for(copy.seq)?;
             Some((node.clone(), copy, left))
         });
@@ -188,7 +196,7 @@ mod tests {
 
     fn copy(node: &str, seq: u64, attempt: u32, left: u64) -> HandOverInFlight {
         let left = Duration::from_millis(left);
-        (node.into(), of_earlier(seq, attempt), left)
+        (node.into(), copy_of_earlier_leader(seq, attempt), left)
     }
 
     #[test]

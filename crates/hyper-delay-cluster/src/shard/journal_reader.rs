@@ -225,11 +225,11 @@ impl<S: Store> Shard<S> {
         }
         let mut rest = entries;
         while !rest.is_empty() {
-            let room = match self.disk_space() {
-                Ok(room) => room,
+            let disk_space = match self.disk_space() {
+                Ok(disk_space) => disk_space,
                 Err(error) => return self.stop(error),
             };
-            match self.replica.apply_some(rest, room) {
+            match self.replica.apply_some(rest, disk_space) {
                 Ok(number) => rest = &rest[number..],
                 Err(ApplyError::NoRoom(wanted)) => return self.wait_for_disk_space(wanted, now),
                 Err(ApplyError::Gap { found, applied }) if found <= applied => rest = &rest[1..],

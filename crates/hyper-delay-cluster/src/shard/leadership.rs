@@ -104,7 +104,7 @@ impl<S: Store> Shard<S> {
         Ledger::open_from(store, self.setup.dedupe_millis, first, sizes)
     }
 
-    /// Something for the scheduler, from outside.
+    /// Passes an input from outside to the scheduler, if the leader still accepts it.
     pub(super) fn accept_input(&mut self, input: SchedulerInput, now: Now) {
         let is_ending = self.is_ending();
         if self.accepts_answers(now) && (!is_ending || is_of_delivery(&input)) {
@@ -135,7 +135,7 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    /// Something for the scheduler.
+    /// Passes an input to the scheduler, if this node leads.
     pub(super) fn input(&mut self, input: SchedulerInput, now: Now) {
         if let Some(leading) = &mut self.leading {
             leading.scheduler.handle(input, now);

@@ -69,7 +69,7 @@ pub(crate) struct Shard<S: Store> {
     serving_nodes: ServingNodes,
     trimming: JournalTrimming,
     stopped: Option<StopReason>,
-    /// It waits for room on the disk.
+    /// It waits for space on the disk.
     disk_space_wait: Option<DiskSpaceWait>,
     snapshot_fetch: SnapshotFetchState,
     effects: ShardEffects<S>,

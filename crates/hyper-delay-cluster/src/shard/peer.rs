@@ -33,7 +33,7 @@ impl ServingPeer {
         }
     }
 
-    /// It is sent the copy with this number.
+    /// Notes that the copy with this number was sent to the node.
     pub(super) fn push_sent(&mut self, number: u64, sent: SentCopyKey) {
         self.unconfirmed.push_back((number, sent));
     }

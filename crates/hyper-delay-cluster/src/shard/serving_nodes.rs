@@ -204,12 +204,12 @@ impl<S: Store> Shard<S> {
         now: Now,
         term: Option<Term>,
     ) {
-        let audience = &mut self.serving_nodes;
-        let of = |remote_id| audience.consumer_of(peer, remote_id);
+        let serving_nodes = &mut self.serving_nodes;
+        let of = |remote_id| serving_nodes.consumer_of(peer, remote_id);
         let input = match message {
             ToLeader::Begin { .. } | ToLeader::Released { .. } => None,
             ToLeader::Ping { sent, last_copy } => {
-                if let Some(peer) = audience.peers.get_mut(&peer) {
+                if let Some(peer) = serving_nodes.peers.get_mut(&peer) {
                     peer.confirm(last_copy);
                 }
                 let fence = self.fence();
@@ -226,13 +226,13 @@ impl<S: Store> Shard<S> {
             }
             ToLeader::Ready => self.peer_is_ready(peer),
             ToLeader::Ending => {
-                if let Some(peer) = audience.peers.get_mut(&peer) {
+                if let Some(peer) = serving_nodes.peers.get_mut(&peer) {
                     peer.is_ending = true;
                 }
                 None
             }
             ToLeader::Opened(remote_id) => {
-                Some(SchedulerInput::Opened(audience.open(peer, remote_id)))
+                Some(SchedulerInput::Opened(serving_nodes.open(peer, remote_id)))
             }
             ToLeader::Bound(remote_id, route, mode) => {
                 of(remote_id).map(|it| SchedulerInput::Registered(it, route, mode))
@@ -260,7 +260,7 @@ impl<S: Store> Shard<S> {
                 None
             }
             ToLeader::Request(remote_id, number, asked) => {
-                let consumer = audience.begin_request(peer, remote_id);
+                let consumer = serving_nodes.begin_request(peer, remote_id);
                 match asked.into_input(consumer, number) {
                     Ok(input) => Some(input),
                     Err(query) => {
@@ -280,10 +280,10 @@ impl<S: Store> Shard<S> {
                 revision,
                 confirm,
             } => {
-                let audience = &mut self.serving_nodes;
-                let of = |remote_id| audience.consumer_of(peer, remote_id);
+                let serving_nodes = &mut self.serving_nodes;
+                let of = |remote_id| serving_nodes.consumer_of(peer, remote_id);
                 let consumer = match confirm {
-                    Some(_) => audience.begin_request(peer, consumer),
+                    Some(_) => serving_nodes.begin_request(peer, consumer),
                     None => of(consumer).unwrap_or(NO_CONSUMER),
                 };
                 Some(SchedulerInput::Acked(Box::new(ForwardedAck {
@@ -343,14 +343,14 @@ impl<S: Store> Shard<S> {
     pub(super) fn send_messages(&mut self, messages: Vec<(ConsumerId, ConsumerMessage)>, now: Now) {
         let after = self.applied();
         let Self {
-            serving_nodes: audience,
+            serving_nodes,
             effects,
             ..
         } = self;
         for (consumer, message) in messages {
             let Some(ServingConnection {
                 peer, remote_id, ..
-            }) = audience.consumers.get(&consumer).copied()
+            }) = serving_nodes.consumers.get(&consumer).copied()
             else {
                 // It has left. Tests also have consumers of no serving node.
                 #[cfg(test)]
@@ -374,9 +374,9 @@ impl<S: Store> Shard<S> {
                     expires_at,
                     ..
                 } => {
-                    audience.copies += 1;
-                    let number = audience.copies;
-                    if let Some(peer) = audience.peers.get_mut(&peer) {
+                    serving_nodes.copies += 1;
+                    let number = serving_nodes.copies;
+                    if let Some(peer) = serving_nodes.peers.get_mut(&peer) {
                         peer.push_sent(number, (consumer, seq, attempt));
                     }
                     ToConnection::Deliver(Box::new(ForwardedCopy {
@@ -397,7 +397,7 @@ impl<S: Store> Shard<S> {
             if let ToConnection::Reply(..) | ToConnection::Touched(..) | ToConnection::Quiet(_) =
                 outgoing
             {
-                audience.end_request(consumer);
+                serving_nodes.end_request(consumer);
             }
             effects
                 .to_peers

@@ -80,15 +80,16 @@ impl StopReason {
 
     /// Returns whether the contents of the store are the reason.
     pub(crate) fn is_damage(&self) -> bool {
-        self.of_store().is_some_and(StoreError::is_corruption)
+        self.store_error().is_some_and(StoreError::is_corruption)
     }
 
     /// Returns whether a write in the background is the reason. It can have met damage.
     pub(crate) fn is_background_write(&self) -> bool {
-        self.of_store().is_some_and(StoreError::is_background_write)
+        self.store_error()
+            .is_some_and(StoreError::is_background_write)
     }
 
-    const fn of_store(&self) -> Option<&StoreError> {
+    const fn store_error(&self) -> Option<&StoreError> {
         match self {
             Self::Store(error) | Self::NotApplied(ApplyError::Store(error)) => Some(error),
             _ => None,
@@ -174,7 +175,7 @@ impl<S: Store> Shard<S> {
         next: impl FnOnce(u64) -> io::Result<Vec<(u64, Arc<[u8]>)>>,
         now: Now,
     ) -> bool {
-        // Without room the spool would be read in vain, and end.
+        // Without space the spool would be read in vain, and end.
         if !self.is_draining() || self.lacks_disk_space() {
             return false;
         }

@@ -38,8 +38,8 @@ struct World {
     shard: Shard<Fake>,
     term: Option<Term>,
     now: Now,
-    told: Vec<ToServing>,
-    asked: Vec<LogRequest>,
+    to_peers: Vec<ToServing>,
+    log_requests: Vec<LogRequest>,
 }
 
 impl World {
@@ -87,8 +87,8 @@ impl World {
             shard,
             term: lease.term(),
             now,
-            told: Vec::new(),
-            asked: Vec::new(),
+            to_peers: Vec::new(),
+            log_requests: Vec::new(),
         };
         world.settle();
         assert!(world.shard.is_leading());
@@ -104,14 +104,14 @@ impl World {
         loop {
             self.shard.tick(self.now, self.term);
             let effects = self.shard.take_effects();
-            self.told
-                .extend(effects.to_peers.into_iter().map(|(_, told)| told));
+            self.to_peers
+                .extend(effects.to_peers.into_iter().map(|(_, message)| message));
             if effects.calls.is_empty() {
                 return;
             }
             for (call, request) in effects.calls {
                 let answer = self.log.carry_out(&request);
-                self.asked.push(request);
+                self.log_requests.push(request);
                 self.event(ShardEvent::Answered(call, Ok(answer)));
             }
         }
@@ -136,20 +136,20 @@ impl World {
             last_copy: heard,
         });
         self.settle();
-        let accepted = matches!(self.told.last(), Some(ToServing::Accepted { .. }));
-        assert!(accepted, "{:?}", self.told);
+        let accepted = matches!(self.to_peers.last(), Some(ToServing::Accepted { .. }));
+        assert!(accepted, "{:?}", self.to_peers);
     }
 
     fn asks(&mut self, number: u32, request: OfClient) {
-        let asked = Box::new(ForwardedRequest::Request(request, None));
-        self.says(ToLeader::Request(CLIENT, number, asked));
+        let forwarded = Box::new(ForwardedRequest::Request(request, None));
+        self.says(ToLeader::Request(CLIENT, number, forwarded));
     }
 
     /// The numbers of the requests that are answered.
     fn answered(&mut self) -> Vec<u32> {
         self.settle();
-        let told = std::mem::take(&mut self.told).into_iter();
-        let numbers = told.filter_map(|told| match told {
+        let to_peers = std::mem::take(&mut self.to_peers).into_iter();
+        let numbers = to_peers.filter_map(|message| match message {
             ToServing::Connection(
                 CLIENT,
                 ToConnection::Reply(number, _) | ToConnection::Quiet(number),
@@ -161,13 +161,13 @@ impl World {
 
     /// The copies that the connection was sent.
     fn copies(&self) -> Vec<TaskRevision> {
-        let told = self.told.iter().filter_map(|told| match told {
+        let to_peers = self.to_peers.iter().filter_map(|message| match message {
             ToServing::Connection(CLIENT, ToConnection::Deliver(copy)) => {
                 Some(copy.revision.clone())
             }
             _ => None,
         });
-        told.collect()
+        to_peers.collect()
     }
 
     fn is_led(&self) -> bool {
@@ -269,8 +269,8 @@ fn a_leadership_ends_in_the_log_when_its_serving_nodes_have_released_it() {
     let epoch = world.shard.fence().unwrap().epoch;
     world.event(ShardEvent::HandOver);
     world.settle();
-    let ended = |told: &ToServing| matches!(told, ToServing::Ended { .. });
-    assert!(world.told.iter().any(ended));
+    let ended = |message: &ToServing| matches!(message, ToServing::Ended { .. });
+    assert!(world.to_peers.iter().any(ended));
     assert!(world.is_led(), "the node can still write deliveries");
     world.says(ToLeader::Released { epoch });
     world.settle();
@@ -308,10 +308,10 @@ fn a_journal_that_most_nodes_lack_takes_no_more_tasks() {
         }
     };
     let schedules = |world: &mut World, number: u32| {
-        world.told.clear();
+        world.to_peers.clear();
         world.asks(number, schedule(&number.to_string()));
         world.settle();
-        let refusal = world.told.iter().find_map(|told| match told {
+        let refusal = world.to_peers.iter().find_map(|message| match message {
             ToServing::Connection(_, ToConnection::Reply(_, Reply::Error(refusal))) => {
                 Some(refusal.code)
             }
@@ -324,9 +324,9 @@ fn a_journal_that_most_nodes_lack_takes_no_more_tasks() {
     }
     later(&mut world);
     assert_eq!(schedules(&mut world, 40), Err(Code::Unavailable));
-    world.told.clear();
+    world.to_peers.clear();
     world.asks(41, cancel());
-    assert_eq!(world.answered(), [41], "what ends tasks goes on");
+    assert_eq!(world.answered(), [41], "what ends tasks is still taken");
     let applied = world.shard.applied();
     world.event(ShardEvent::Persisted(Ok(applied)));
     later(&mut world);
@@ -383,7 +383,7 @@ fn a_leader_that_hears_of_a_later_leadership_resigns_at_once() {
     assert_eq!(world.shard.fence(), None);
     assert_eq!(world.shard.leader(), Some(&later));
     let effects = world.shard.take_effects();
-    let ended = |told: &(PeerId, ToServing)| matches!(told.1, ToServing::Ended { .. });
+    let ended = |message: &(PeerId, ToServing)| matches!(message.1, ToServing::Ended { .. });
     assert!(effects.to_peers.iter().any(ended), "{:?}", effects.to_peers);
     assert_eq!(effects.changes, [LeadershipChange::Ends(fence)]);
 }

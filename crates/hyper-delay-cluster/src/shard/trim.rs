@@ -185,11 +185,11 @@ mod tests {
         names.iter().map(|name| NodeName::from(*name)).collect()
     }
 
-    fn of(reports: &[(&str, u64)], journal: JournalExtent, retention: u64) -> u64 {
-        of_members(&["a", "b", "c"], reports, journal, retention)
+    fn below_for_three(reports: &[(&str, u64)], journal: JournalExtent, retention: u64) -> u64 {
+        below_for_members(&["a", "b", "c"], reports, journal, retention)
     }
 
-    fn of_members(
+    fn below_for_members(
         members: &[&str],
         reports: &[(&str, u64)],
         journal: JournalExtent,
@@ -204,41 +204,54 @@ mod tests {
 
     #[test]
     fn what_one_member_lacks_stays() {
-        assert_eq!(of(&[("a", 50), ("b", 40), ("c", 60)], JOURNAL, 1_000), 40);
         assert_eq!(
-            of(&[("a", 50), ("b", 40)], JOURNAL, 1_000),
+            below_for_three(&[("a", 50), ("b", 40), ("c", 60)], JOURNAL, 1_000),
+            40
+        );
+        assert_eq!(
+            below_for_three(&[("a", 50), ("b", 40)], JOURNAL, 1_000),
             10,
             "c has nothing"
         );
         let reports = [("a", 50), ("b", 40), ("c", 60), ("removed", 12)];
-        assert_eq!(of(&reports, JOURNAL, 1_000), 40);
+        assert_eq!(below_for_three(&reports, JOURNAL, 1_000), 40);
     }
 
     #[test]
     fn beyond_the_retention_a_minority_is_left_behind() {
-        assert_eq!(of(&[("a", 50), ("b", 40)], JOURNAL, 999), 40);
-        assert_eq!(of(&[("a", 50)], JOURNAL, 999), 10, "a majority lacks it");
+        assert_eq!(below_for_three(&[("a", 50), ("b", 40)], JOURNAL, 999), 40);
+        assert_eq!(
+            below_for_three(&[("a", 50)], JOURNAL, 999),
+            10,
+            "a majority lacks it"
+        );
     }
 
     #[test]
     fn half_of_the_members_are_no_majority() {
         let reports = [("a", 60), ("b", 50), ("c", 40), ("d", 30)];
-        let of_four = |reports| of_members(&["a", "b", "c", "d"], reports, JOURNAL, 999);
+        let of_four = |reports| below_for_members(&["a", "b", "c", "d"], reports, JOURNAL, 999);
         assert_eq!(of_four(&reports), 40);
         assert_eq!(of_four(&reports[..2]), 10, "two of four lack it");
-        let of_two = |reports| of_members(&["a", "b"], reports, JOURNAL, 999);
+        let of_two = |reports| below_for_members(&["a", "b"], reports, JOURNAL, 999);
         assert_eq!(of_two(&reports[..2]), 50);
         assert_eq!(of_two(&reports[..1]), 10, "one of two lacks it");
-        assert_eq!(of_members(&["a"], &reports[..1], JOURNAL, 999), 60);
+        assert_eq!(below_for_members(&["a"], &reports[..1], JOURNAL, 999), 60);
     }
 
     #[test]
     fn the_last_entry_stays() {
-        assert_eq!(of(&[("a", 90), ("b", 90), ("c", 90)], JOURNAL, 1_000), 90);
+        assert_eq!(
+            below_for_three(&[("a", 90), ("b", 90), ("c", 90)], JOURNAL, 1_000),
+            90
+        );
         let journal = JournalExtent {
             last: 80,
             ..JOURNAL
         };
-        assert_eq!(of(&[("a", 90), ("b", 90), ("c", 90)], journal, 1_000), 80);
+        assert_eq!(
+            below_for_three(&[("a", 90), ("b", 90), ("c", 90)], journal, 1_000),
+            80
+        );
     }
 }

@@ -105,8 +105,8 @@ mod tests {
         for (seq, attempt) in [(1, 1), (2, 1), (2, 1), (2, 2), (3, 1)] {
             copies.add(&node, copy(seq, attempt), None);
         }
-        for told in [(2, 1), (1, 1), (1, 1), (9, 1)] {
-            copies.remove(&node, told);
+        for reported in [(2, 1), (1, 1), (1, 1), (9, 1)] {
+            copies.remove(&node, reported);
         }
         copies.remove(&"b".into(), (3, 1));
         assert_eq!(copies.iter().count(), 3);

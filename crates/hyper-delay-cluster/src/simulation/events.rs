@@ -38,8 +38,8 @@ pub(super) enum SimulationEvent {
     ),
     /// A tick of a part of a process.
     Tick(ProcessId, ProcessPart),
-    /// News of the journal, or of a link, reach a shard of a process.
-    News(ProcessId, ShardId, ShardEvent),
+    /// An event of the journal, or of a link, reaches a shard of a process.
+    Shard(ProcessId, ShardId, ShardEvent),
     /// A disk has synced.
     Persist(ProcessId, ShardId, ReplicaSync<Fake>),
     /// A message is about to be written to the socket of a consumer.
@@ -95,11 +95,11 @@ pub(super) enum ProcessPart {
 }
 
 impl World {
-    pub(super) fn handle(&mut self, happening: SimulationEvent) {
-        let life = match &happening {
+    pub(super) fn handle(&mut self, event: SimulationEvent) {
+        let life = match &event {
             SimulationEvent::Answer(life, ..)
             | SimulationEvent::Tick(life, _)
-            | SimulationEvent::News(life, ..)
+            | SimulationEvent::Shard(life, ..)
             | SimulationEvent::Persist(life, ..)
             | SimulationEvent::Socket(life, ..)
             | SimulationEvent::Forwarder(life, ..)
@@ -119,13 +119,13 @@ impl World {
                     let pause = node.stopped_until - self.at;
                     self.after(pause, SimulationEvent::Resume(life.node));
                 }
-                return self.nodes[life.node].backlog.push_back(happening);
+                return self.nodes[life.node].backlog.push_back(event);
             }
         }
         if self.traces {
-            eprintln!("{} {happening:?}", self.at / MILLI);
+            eprintln!("{} {event:?}", self.at / MILLI);
         }
-        match happening {
+        match event {
             SimulationEvent::Request(life, part, call, request) => {
                 self.deliver_to_log(life, part, call, &request);
             }
@@ -144,7 +144,7 @@ impl World {
                     ProcessPart::Shard(shard) => self.shard(life, shard, None),
                 }
             }
-            SimulationEvent::News(life, shard, event) => self.shard(life, shard, Some(event)),
+            SimulationEvent::Shard(life, shard, event) => self.shard(life, shard, Some(event)),
             SimulationEvent::Persist(life, shard, persisting)
                 if !self.is_faultless() && self.random.u8(0..16) == 0 =>
             {
@@ -238,8 +238,8 @@ impl World {
         if until > self.at {
             return self.after(until - self.at, SimulationEvent::Resume(node));
         }
-        for happening in mem::take(&mut self.nodes[node].backlog) {
-            self.handle(happening);
+        for event in mem::take(&mut self.nodes[node].backlog) {
+            self.handle(event);
         }
     }
 }

@@ -58,7 +58,7 @@ impl World {
             let leading = self.node_named(&node);
             if leading == life.node {
                 let event = shard::ShardEvent::PeerMessage(PeerId(0), message);
-                self.after(1_000, SimulationEvent::News(life, shard, event));
+                self.after(1_000, SimulationEvent::Shard(life, shard, event));
                 continue;
             }
             let Some((peer, arrives)) = self.find_link(life, leading, 0) else {
@@ -231,7 +231,7 @@ impl World {
         );
         for shard in (0..self.charter.shards).map(ShardId) {
             let event = shard::ShardEvent::PeerDisconnected(peer);
-            self.after(late, SimulationEvent::News(link.leading, shard, event));
+            self.after(late, SimulationEvent::Shard(link.leading, shard, event));
         }
     }
 

@@ -139,7 +139,7 @@ impl World {
             let is_told = self.random.u8(0..10) >= missed && self.cut_until[node] <= self.at;
             if let Some(delay) = self.delay().filter(|_| is_told) {
                 let life = self.process_id(node);
-                self.after(delay, SimulationEvent::News(life, shard, event));
+                self.after(delay, SimulationEvent::Shard(life, shard, event));
             }
         }
     }

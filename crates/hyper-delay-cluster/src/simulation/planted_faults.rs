@@ -143,9 +143,9 @@ impl World {
             ) => None,
             (
                 PlantedFault::ReadsAtOnce,
-                forward::ForwarderEvent::LeaderMessage(from, shard, told),
+                forward::ForwarderEvent::LeaderMessage(from, shard, message),
             ) => {
-                let told = match told {
+                let message = match message {
                     ToServing::Connection(
                         consumer,
                         ToConnection::QueryAnswer(number, LeaderQueryAnswer::Applied(_)),
@@ -154,9 +154,9 @@ impl World {
                             ToConnection::QueryAnswer(number, LeaderQueryAnswer::Applied(0));
                         ToServing::Connection(consumer, at_once)
                     }
-                    told => told,
+                    message => message,
                 };
-                Some(forward::ForwarderEvent::LeaderMessage(from, shard, told))
+                Some(forward::ForwarderEvent::LeaderMessage(from, shard, message))
             }
             (_, event) => Some(event),
         }

@@ -33,7 +33,7 @@ impl SnapshotReceiver {
         shard.replace(attempt, store.clone(), now).then_some(store)
     }
 
-    /// Lets the shard apply what it has spooled, as far as there is room.
+    /// Lets the shard apply what it has spooled, as far as there is space.
     pub(super) fn drain(&self, shard: &mut Shard<Fake>, now: Now) {
         let rest = |applied| {
             let rest = self.spool.iter().filter(|(seq, _)| *seq > applied);

@@ -118,13 +118,13 @@ impl World {
         answer: &LogAnswer,
     ) -> Option<u64> {
         let (doomed, since) = self.takeovers.doomed?;
-        let is_beat = matches!(
+        let is_heartbeat = matches!(
             (request, answer),
             (LogRequest::KeepAlive { .. }, LogAnswer::Alive(true))
         );
         // The tasks that were scheduled for it are acknowledged first.
         let is_due = (since + 100 * MILLI..since + LONGEST).contains(&self.at);
-        if !is_beat || doomed != life || !is_due || self.is_calm() {
+        if !is_heartbeat || doomed != life || !is_due || self.is_calm() {
             return None;
         }
         self.takeovers.doomed = None;

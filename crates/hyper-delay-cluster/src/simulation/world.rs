@@ -83,7 +83,7 @@ impl World {
         let charter = charter.expect("the shards can be numbered");
         let mut log = FakeLog::default();
         log.ignores_fences = planted == PlantedFault::NoFence;
-        log.ignores_beats = planted == PlantedFault::IgnoresHeartbeats;
+        log.ignores_heartbeats = planted == PlantedFault::IgnoresHeartbeats;
         log.leases_look_short = planted == PlantedFault::ShortWait;
         log.keeps_highest_reports = planted == PlantedFault::KeepsReports;
         let mut facts = HistoryChecks::default();
@@ -178,7 +178,7 @@ impl World {
     fn play(&mut self) -> Result<(), String> {
         let mut end = self.calm + 15_000 * MILLI;
         let most = self.calm + 300_000 * MILLI;
-        while let Some(((at, _), happening)) = self.queue.pop_first() {
+        while let Some(((at, _), event)) = self.queue.pop_first() {
             if at > end {
                 // With many tasks and slow clients it takes longer.
                 if self.result().is_ok() || at > most {
@@ -187,7 +187,7 @@ impl World {
                 end = at + 1_000 * MILLI;
             }
             self.at = at;
-            self.handle(*happening);
+            self.handle(*event);
             if let Some(broken) = self.broken.take() {
                 return Err(format!("{broken}, at {} ms", at / MILLI));
             }
@@ -211,10 +211,10 @@ impl World {
     }
 
     /// Lets something happen this many nanoseconds from now.
-    pub(super) fn after(&mut self, nanos: u64, happening: SimulationEvent) {
+    pub(super) fn after(&mut self, nanos: u64, event: SimulationEvent) {
         self.queued += 1;
-        let happening = Box::new(happening);
-        self.queue.insert((self.at + nanos, self.queued), happening);
+        let event = Box::new(event);
+        self.queue.insert((self.at + nanos, self.queued), event);
     }
 
     /// No node ends any more, and nothing is scheduled.
@@ -295,7 +295,7 @@ impl World {
             for shard in (0..self.charter.shards).map(ShardId) {
                 self.after(
                     last,
-                    SimulationEvent::News(life, shard, ShardEvent::HandOver),
+                    SimulationEvent::Shard(life, shard, ShardEvent::HandOver),
                 );
             }
         }

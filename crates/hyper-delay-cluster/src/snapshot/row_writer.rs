@@ -6,7 +6,7 @@ use hyper_delay_store::{Batch, Bytes, Durability, Space, Store};
 /// Bytes of a batch.
 const BATCH: usize = 1 << 20;
 
-/// Writes rows to a store in batches, while the disk has room for them.
+/// Writes rows to a store in batches, while the disk has space for them.
 pub(super) struct SnapshotRowWriter<'a, S> {
     store: &'a S,
     /// The free bytes that are left to the other stores on the disk.
@@ -34,7 +34,7 @@ impl<'a, S: Store> SnapshotRowWriter<'a, S> {
     ///
     /// # Errors
     ///
-    /// If there is no room for a batch, or the store fails.
+    /// If there is no space for a batch, or the store fails.
     pub(super) fn put(&mut self, space: Space, key: Bytes, value: Bytes) -> Result<(), FillError> {
         self.bytes += key.len() + value.len();
         if space == Space::Tasks {
@@ -52,16 +52,16 @@ impl<'a, S: Store> SnapshotRowWriter<'a, S> {
     ///
     /// # Errors
     ///
-    /// If there is no room for it, or the store fails.
+    /// If there is no space for it, or the store fails.
     pub(super) fn finish(mut self) -> Result<(), FillError> {
         self.commit()?;
         Ok(self.store.sync()?)
     }
 
     fn commit(&mut self) -> Result<(), FillError> {
-        let room = self.store.disk_space(self.tasks)?.without(self.kept);
-        // Nothing of a copy may use the room for changes of stored tasks.
-        if !room.admits(self.schedules.max(1), self.bytes) {
+        let disk_space = self.store.disk_space(self.tasks)?.without(self.kept);
+        // Nothing of a copy may use the space for changes of stored tasks.
+        if !disk_space.admits(self.schedules.max(1), self.bytes) {
             return Err(FillError::NoRoom);
         }
         self.tasks += self.schedules;

@@ -170,13 +170,13 @@ fn a_disk_that_fails_is_an_error() {
 fn a_snapshot_for_which_there_is_no_room_is_given_up() {
     const KEPT: u64 = 1 << 30;
     let snapshot = ProviderFixture::new(5, 6).snapshot();
-    let into = |room| {
+    let into = |disk_space| {
         let store = Fake::default();
-        store.set_disk_space(room);
+        store.set_disk_space(disk_space);
         (fill(&store, &*snapshot, wanted(5), KEPT), store)
     };
-    for room in [DiskSpace::none(), DiskSpace::for_new_tasks(KEPT)] {
-        let (filled, store) = into(room);
+    for disk_space in [DiskSpace::none(), DiskSpace::for_new_tasks(KEPT)] {
+        let (filled, store) = into(disk_space);
         let error = filled.unwrap_err();
         assert!(matches!(error, FillError::NoRoom), "{error}");
         assert_eq!(store.all(Space::Tasks), []);

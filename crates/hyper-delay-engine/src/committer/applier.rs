@@ -248,7 +248,7 @@ impl<S: Store> Applier<S> {
 
     fn measure_room(&self) -> Result<DiskSpace, StoreError> {
         let room = self.store.disk_space(self.builder.ledger.tasks()?)?;
-        self.metrics.note_room(room);
+        self.metrics.note_disk_space(room);
         Ok(room)
     }
 }

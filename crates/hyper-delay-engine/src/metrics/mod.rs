@@ -95,9 +95,9 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Notes the room on the disk.
-    pub fn note_room(&self, room: DiskSpace) {
-        let is_full = room.new_tasks() < DiskSpace::cost(ORDINARY, 0);
+    /// Notes the space on the disk.
+    pub fn note_disk_space(&self, disk_space: DiskSpace) {
+        let is_full = disk_space.new_tasks() < DiskSpace::cost(ORDINARY, 0);
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 

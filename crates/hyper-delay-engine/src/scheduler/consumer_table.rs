@@ -226,7 +226,7 @@ mod tests {
         consumers
     }
 
-    fn give(consumers: &mut ConsumerTable, consumer: ConsumerId, id: &str, seq: u64) {
+    fn add_copy(consumers: &mut ConsumerTable, consumer: ConsumerId, id: &str, seq: u64) {
         let copy = DeliveryCopy {
             route: "route".into(),
             seq,
@@ -259,22 +259,22 @@ mod tests {
     fn the_first_of_the_least_loaded_is_chosen() {
         let mut consumers = consumers();
         assert_eq!(choose(&consumers, None), Ok(1));
-        give(&mut consumers, 1, "a", 1);
+        add_copy(&mut consumers, 1, "a", 1);
         assert_eq!(choose(&consumers, None), Ok(2));
-        give(&mut consumers, 2, "b", 2);
+        add_copy(&mut consumers, 2, "b", 2);
         assert_eq!(choose(&consumers, Some(3)), Ok(1), "3 failed it last");
-        give(&mut consumers, 3, "c", 3);
+        add_copy(&mut consumers, 3, "c", 3);
         assert_eq!(choose(&consumers, None), Ok(1));
     }
 
     #[test]
     fn a_consumer_that_left_a_copy_unanswered_comes_last() {
         let mut consumers = consumers();
-        give(&mut consumers, 1, "a", 1);
+        add_copy(&mut consumers, 1, "a", 1);
         assert!(consumers.time_out(1, "a", 1, Tick::new(5)));
         assert!(consumers.is_late(1));
-        give(&mut consumers, 2, "b", 2);
-        give(&mut consumers, 3, "c", 3);
+        add_copy(&mut consumers, 2, "b", 2);
+        add_copy(&mut consumers, 3, "c", 3);
         assert_eq!(choose(&consumers, None), Ok(2));
         let named = DeliverySelector {
             id: "a".into(),
@@ -291,11 +291,11 @@ mod tests {
     fn without_credit_or_with_the_same_id_there_is_no_consumer() {
         let mut consumers = consumers();
         for consumer in 1..=3 {
-            give(&mut consumers, consumer, "id", consumer);
+            add_copy(&mut consumers, consumer, "id", consumer);
         }
         assert_eq!(choose(&consumers, None), Err(NoConsumer::IdInFlight));
         for consumer in 1..=3 {
-            give(&mut consumers, consumer, "other", 10 + consumer);
+            add_copy(&mut consumers, consumer, "other", 10 + consumer);
         }
         assert_eq!(choose(&consumers, None), Err(NoConsumer::NoCredit));
     }
@@ -314,19 +314,19 @@ mod tests {
             choose_avoiding(consumers, avoided)
         };
         assert_eq!(choose(&consumers), Ok(2));
-        give(&mut consumers, 2, "id", 2);
+        add_copy(&mut consumers, 2, "id", 2);
         assert_eq!(choose(&consumers), Err(NoConsumer::Resting(Tick::new(20))));
-        give(&mut consumers, 3, "a", 3);
-        give(&mut consumers, 3, "b", 4);
+        add_copy(&mut consumers, 3, "a", 3);
+        add_copy(&mut consumers, 3, "b", 4);
         assert_eq!(choose(&consumers), Err(NoConsumer::Resting(Tick::new(30))));
-        give(&mut consumers, 1, "id", 5);
+        add_copy(&mut consumers, 1, "id", 5);
         assert_eq!(choose(&consumers), Err(NoConsumer::IdInFlight));
     }
 
     #[test]
     fn a_connection_that_closes_takes_its_late_copies_with_it() {
         let mut consumers = consumers();
-        give(&mut consumers, 1, "a", 1);
+        add_copy(&mut consumers, 1, "a", 1);
         consumers.time_out(1, "a", 1, Tick::new(5));
         let closed = consumers.close(1).unwrap();
         assert_eq!(closed.late, [1]);

@@ -197,7 +197,7 @@ pub struct StatsRequest {
     pub stats: Stats,
     /// Those routes, with the number of their tasks.
     pub own: FxHashMap<OwnRoute, u64>,
-    /// Of which routes.
+    /// The selected routes.
     pub selection: RouteSelection,
     /// The destination of the reply.
     pub reply_to: ReplyTo,

@@ -72,7 +72,7 @@ impl WriteDemand {
     }
 
     /// Returns the bytes that the next batch may cause to be written.
-    fn of_next_batch(self) -> u64 {
+    fn next_batch(self) -> u64 {
         self.flushes + self.compaction + self.finishing.min(BATCH)
     }
 
@@ -104,8 +104,8 @@ impl ReservePlan {
 
         let most = most / STEP * STEP;
         let target = demand.total().next_multiple_of(STEP).min(most);
-        let missing = (demand.of_next_batch() + new_tasks.min(batch)).saturating_sub(free);
-        let spare = free.saturating_sub(demand.of_next_batch() + 2 * batch);
+        let missing = (demand.next_batch() + new_tasks.min(batch)).saturating_sub(free);
+        let spare = free.saturating_sub(demand.next_batch() + 2 * batch);
         let size = if missing > 0 {
             reserve.saturating_sub(missing.next_multiple_of(STEP))
         } else if reserve < target {
@@ -120,7 +120,7 @@ impl ReservePlan {
         Self {
             reserve: size,
             disk_space: DiskSpace::new(
-                new_tasks.min(free.saturating_sub(demand.of_next_batch())),
+                new_tasks.min(free.saturating_sub(demand.next_batch())),
                 all < demand.flushes,
             ),
         }
@@ -169,7 +169,7 @@ mod tests {
             let free = (free + reserve) * MIB - plan.reserve;
             assert!(plan.disk_space.new_tasks() <= free, "{plan:?}");
             assert!(
-                plan.reserve == 0 || free >= WriteDemand::of(usage).of_next_batch(),
+                plan.reserve == 0 || free >= WriteDemand::of(usage).next_batch(),
                 "{plan:?}"
             );
         }

@@ -21,7 +21,7 @@ const ENDINGS: [&str; 5] = [
     "hyper-delay-server/src/error.rs",
     "hyper-delay-server/src/tls/error.rs",
     "hyper-delay-server/src/tls/validity.rs",
-    "hyper-delay-cluster/src/serve/error.rs",
+    "hyper-delay-cluster/src/serving_node/error.rs",
     "hyper-delay-cluster/src/node/error.rs",
 ];
 

@@ -135,7 +135,7 @@ impl Admin<Memory> {
         missing: impl Fn(&str) -> Arc<[MissingLink]>,
         future: impl Future<Output = T>,
     ) -> T {
-        let beats = async {
+        let heartbeats = async {
             loop {
                 for (name, lease) in nodes {
                     self.carry_out(&LogRequest::KeepAlive {
@@ -150,7 +150,7 @@ impl Admin<Memory> {
         };
         tokio::select! {
             done = future => done,
-            () = beats => unreachable!("the nodes live on"),
+            () = heartbeats => unreachable!("the nodes live on"),
         }
     }
 }

@@ -116,7 +116,7 @@ fn missing(to: &str, versions_differ: bool) -> MissingLink {
 async fn missing_links_between_nodes_that_live_are_problems() {
     let admin = led().await;
     // What node b says.
-    let told = async |of_b: &[MissingLink]| {
+    let status_with = async |of_b: &[MissingLink]| {
         let missing = |node: &str| match node {
             "b" => of_b.into(),
             _ => Arc::default(),
@@ -124,7 +124,7 @@ async fn missing_links_between_nodes_that_live_are_problems() {
         let status = admin.alive_without(&BOTH, missing, admin.status());
         status.await.unwrap()
     };
-    let status = told(&[missing("a", false)]).await;
+    let status = status_with(&[missing("a", false)]).await;
     let problem = "node b has no link to node a; node b says: the reason";
     assert_eq!(status.problems(), [problem]);
     assert_eq!(status.notes(), [""; 0]);
@@ -132,15 +132,15 @@ async fn missing_links_between_nodes_that_live_are_problems() {
     let link = json!({"to": "a", "why": "the reason", "versions_differ": false});
     assert_eq!(shown["missing_links"], json!([link]));
 
-    let status = told(&[missing("a", true)]).await;
-    assert_eq!(status.problems(), [""; 0], "an upgrade goes on");
+    let status = status_with(&[missing("a", true)]).await;
+    assert_eq!(status.problems(), [""; 0], "an upgrade continues");
     let note = "node b has no link to node a before its upgrade: the reason";
     assert_eq!(status.notes(), [note]);
 
     // A link to a node that does not run is a consequence, and so is one of it.
     admin.carry_out(&LogRequest::Join(member("c")));
     let gone = "node c does not run: start it, or remove it with `hyper-delay cluster remove c`";
-    let status = told(&[missing("a", false), missing("c", false)]).await;
+    let status = status_with(&[missing("a", false), missing("c", false)]).await;
     assert_eq!(status.problems(), [gone, problem]);
     admin.announce("c", 3, 0);
     admin.carry_out(&LogRequest::KeepAlive {
@@ -149,7 +149,7 @@ async fn missing_links_between_nodes_that_live_are_problems() {
         ttl: TTL,
         missing_links: [missing("a", false), missing("b", true)].into(),
     });
-    let status = told(&[]).await;
+    let status = status_with(&[]).await;
     let problems = status.problems();
     assert_eq!(
         (problems.len(), status.notes().len()),

@@ -98,7 +98,7 @@ struct Model {
     debt: u16,
     used: u16,
     waiting: u16,
-    told: bool,
+    last_sent: bool,
 }
 
 impl Model {
@@ -112,14 +112,14 @@ impl Model {
         self.used += sent;
         self.waiting -= sent;
         let wants = self.waiting > 0;
-        let is_news = wants != self.told;
-        self.told = wants;
+        let is_news = wants != self.last_sent;
+        self.last_sent = wants;
         (back, is_news.then_some(wants))
     }
 
     fn lent(&mut self, credit: u16) {
         self.credit += credit;
-        self.told = false;
+        self.last_sent = false;
         let room = self.credit.saturating_sub(self.used + self.debt);
         let sent = room.min(self.waiting);
         self.used += sent;

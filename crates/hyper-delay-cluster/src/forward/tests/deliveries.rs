@@ -7,7 +7,7 @@ fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
     world.delivers(0, ("r", "x", 3), 0);
     world.delivers(0, ("r", "y", 4), 0);
     world.effects();
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.asks(r#"{"kind":"ack","id":"x"}"#);
     world.up(0, "c", 8);
     let sent = world.sent();
@@ -56,7 +56,7 @@ fn an_ack_whose_answer_is_lost_reaches_the_next_leader() {
     world.up(0, "c", 8);
     assert_eq!(confirmed(&world.sent()), [false]);
     // That one may not have taken it either.
-    world.told(0, "c", ToServing::Ended { epoch: 8 });
+    world.leader_sends(0, "c", ToServing::Ended { epoch: 8 });
     world.event(ForwarderEvent::Linked("b".into()));
     world.up(0, "b", 9);
     assert_eq!(confirmed(&world.sent()), [false]);
@@ -67,7 +67,7 @@ fn an_ack_that_waits_too_long_for_a_leader_reaches_the_next_one() {
     let mut world = World::new(1);
     world.up(0, "b", 7);
     world.delivers(0, ("r", "x", 3), 0);
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
     world.effects();
     world.now += 2_001;
@@ -101,7 +101,7 @@ fn an_answer_to_an_earlier_revision_is_not_taken_for_one_to_a_later_one() {
     world.effects();
     // Its time is over; it was cancelled and scheduled anew, and another node leads.
     world.now += 31_000;
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.up(0, "c", 8);
     world.effects();
     let revision = |world: &mut World, attempt| {
@@ -180,7 +180,7 @@ fn a_node_whose_replica_stands_still_gives_deliveries_back_until_it_goes_on() {
     world.effects();
     let (route, credit) = ("r".into(), 0);
     let registered = ToConnection::Reply(1, Reply::Registered { route, credit });
-    world.told(0, "b", ToServing::Connection(CLIENT, registered));
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, registered));
     world.event(ForwarderEvent::Applied(ShardId(0), 11));
     world.delivers(0, ("r", "x", 3), 12);
     world.effects();
@@ -273,8 +273,8 @@ fn late_acks_of_as_many_deliveries_as_the_highest_credit_count() {
         let register = format!(r#"{{"kind":"register","route_key":"r","credit":{credit}}}"#);
         world.asks(&register);
         let (route, credit) = ("r".into(), 0);
-        let told = ToConnection::Reply(number, Reply::Registered { route, credit });
-        world.told(0, "b", ToServing::Connection(CLIENT, told));
+        let message = ToConnection::Reply(number, Reply::Registered { route, credit });
+        world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
     }
     for seq in 0..5_000 {
         world.delivers(0, ("r", &format!("task-{seq}"), seq), 0);
@@ -282,7 +282,7 @@ fn late_acks_of_as_many_deliveries_as_the_highest_credit_count() {
     world.effects();
     world.now = 900;
     let grant = world.holds();
-    world.told(0, "b", ToServing::Granted { epoch: 7, grant });
+    world.leader_sends(0, "b", ToServing::Granted { epoch: 7, grant });
     world.now = 31_000;
     let connection = world.forwarder.connections.get_mut(&CLIENT).unwrap();
     connection.deliveries.prune(at(31_000).monotonic);
@@ -392,13 +392,13 @@ fn a_touch_extends_a_delivery_whatever_the_wall_clock_of_the_node_says() {
         // An hour ahead of the clock of this node.
         deadline: Some(at(3_600_000).wall_millis()),
     };
-    world.told(
+    world.leader_sends(
         0,
         "b",
         ToServing::Connection(CLIENT, ToConnection::Touched(1, touched, until)),
     );
     assert_eq!(world.replies(), ["touched"]);
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.effects();
     world.up(0, "c", 8);
     let sent = world.sent();

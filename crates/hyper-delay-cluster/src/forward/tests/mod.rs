@@ -127,11 +127,11 @@ impl World {
         self.event(ForwarderEvent::Leader(ShardId(shard), Some(leader)));
     }
 
-    fn told(&mut self, shard: u16, node: &str, told: ToServing) {
+    fn leader_sends(&mut self, shard: u16, node: &str, message: ToServing) {
         self.event(ForwarderEvent::LeaderMessage(
             node.into(),
             ShardId(shard),
-            told,
+            message,
         ));
     }
 
@@ -151,7 +151,7 @@ impl World {
         {
             grant.asked_at = sent;
         }
-        self.told(shard, node, ToServing::Accepted { epoch, grant });
+        self.leader_sends(shard, node, ToServing::Accepted { epoch, grant });
     }
 
     fn up(&mut self, shard: u16, node: &str, epoch: u64) {
@@ -186,8 +186,8 @@ impl World {
             expires: None,
             after,
         };
-        let told = ToConnection::Deliver(Box::new(copy));
-        self.told(shard, &node, ToServing::Connection(CLIENT, told));
+        let message = ToConnection::Deliver(Box::new(copy));
+        self.leader_sends(shard, &node, ToServing::Connection(CLIENT, message));
     }
 }
 

@@ -19,8 +19,8 @@ fn held(world: &mut World, expires: Option<u64>) {
         expires: expires.map(|millis| 77 + millis * MILLI),
         after: 0,
     };
-    let told = ToConnection::Deliver(Box::new(copy));
-    world.told(0, "b", ToServing::Connection(CLIENT, told));
+    let message = ToConnection::Deliver(Box::new(copy));
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
     assert_eq!(world.replies(), ["x of r"]);
 }
 
@@ -54,8 +54,8 @@ fn a_delivery_that_expires_while_it_waits_goes_back_to_its_leader() {
 }
 
 /// The revisions of the deliveries that the leader gets back, and whether each one is void.
-fn not_sent(told: &[ToLeader]) -> Vec<(u64, bool)> {
-    let not_sent = told.iter().filter_map(|message| match message {
+fn not_sent(messages: &[ToLeader]) -> Vec<(u64, bool)> {
+    let not_sent = messages.iter().filter_map(|message| match message {
         ToLeader::NotSent(CLIENT, UnsentDelivery { seq, why, .. }) => match why {
             UnsentReason::Void { attempt: 1 } => Some((*seq, true)),
             UnsentReason::Unwritten { attempt: 1 } => Some((*seq, false)),
@@ -99,7 +99,7 @@ fn after_the_end_of_a_registration_no_delivery_of_the_route_comes() {
         route: "other".into(),
         reason: Reason::Asked,
     };
-    world.told(
+    world.leader_sends(
         0,
         "b",
         ToServing::Connection(CLIENT, ToConnection::Reply(1, reply)),

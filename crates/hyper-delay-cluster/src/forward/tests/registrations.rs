@@ -6,8 +6,8 @@ const REGISTER: &str = r#"{"kind":"register","route_key":"r","mode":"exclusive"}
 
 fn registered(world: &mut World, number: u32) {
     let (route, credit) = ("r".into(), 0);
-    let told = ToConnection::Reply(number, Reply::Registered { route, credit });
-    world.told(0, "b", ToServing::Connection(CLIENT, told));
+    let message = ToConnection::Reply(number, Reply::Registered { route, credit });
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
 }
 
 fn unregistered(reason: Reason) -> Reply {
@@ -37,12 +37,12 @@ fn a_route_that_is_taken_and_registered_again_at_once_has_credit_and_a_next_lead
     world.effects();
     // Another connection has taken the route before the second request came.
     let taken = ToConnection::Notice(unregistered(Reason::Replaced));
-    world.told(0, "b", ToServing::Connection(CLIENT, taken));
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, taken));
     let sent = world.sent();
     assert!(matches!(sent[..], [ToLeader::Recalled(_, 10)]), "{sent:?}");
     registered(&mut world, 2);
     let returned = ToConnection::Credit(CreditChange::Returned(10));
-    world.told(0, "b", ToServing::Connection(CLIENT, returned));
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, returned));
     let sent = world.sent();
     assert!(matches!(sent[..], [ToLeader::Lent(_, 10)]), "{sent:?}");
     assert_eq!(introduced(&mut world), (1, 10));
@@ -72,7 +72,7 @@ fn a_route_that_is_left_before_its_registration_is_answered_is_left() {
     world.effects();
     registered(&mut world, 1);
     let left = unregistered(Reason::Asked);
-    world.told(
+    world.leader_sends(
         0,
         "b",
         ToServing::Connection(CLIENT, ToConnection::Reply(2, left)),
@@ -96,8 +96,8 @@ fn registers(world: &mut World, shard: u16, route: &str, credit: u16) {
         route: route.into(),
         credit: 0,
     };
-    let told = ToConnection::Reply(number.expect("it is asked"), registered);
-    world.told(shard, "b", ToServing::Connection(CLIENT, told));
+    let message = ToConnection::Reply(number.expect("it is asked"), registered);
+    world.leader_sends(shard, "b", ToServing::Connection(CLIENT, message));
     world.effects();
 }
 
@@ -117,13 +117,13 @@ fn a_shard_without_a_route_gets_no_credit_when_its_session_begins_anew() {
         route: (*first).into(),
         reason,
     };
-    world.told(
+    world.leader_sends(
         0,
         "b",
         ToServing::Connection(CLIENT, ToConnection::Notice(gone)),
     );
     world.effects();
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.effects();
     world.up(0, "c", 9);
     let sent = world.sent();
@@ -144,7 +144,7 @@ fn a_new_leader_is_lent_no_more_than_the_credit() {
     for (id, seq) in [("w", 3), ("x", 4), ("y", 5), ("z", 6)] {
         world.delivers(0, ("r", id, seq), 0);
     }
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.effects();
     world.up(0, "c", 8);
     let sent = world.sent();
@@ -169,7 +169,7 @@ fn credit_is_free_when_the_time_of_a_delivery_passes_without_a_link() {
     world.asks(&format!(r#"{{"kind":"register","route_key":"{second}"}}"#));
     world.effects();
     let wanted = ToConnection::Credit(CreditChange::Wanted);
-    world.told(1, "c", ToServing::Connection(CLIENT, wanted));
+    world.leader_sends(1, "c", ToServing::Connection(CLIENT, wanted));
     let lent = |sent: &[ToLeader]| {
         let mut lent = sent.iter();
         lent.any(|message| matches!(message, ToLeader::Lent(CLIENT, 1)))
@@ -180,7 +180,7 @@ fn credit_is_free_when_the_time_of_a_delivery_passes_without_a_link() {
     );
     world.now += 31_000;
     // A session that is silent for so long would end.
-    world.told(
+    world.leader_sends(
         1,
         "c",
         ToServing::Granted {
@@ -202,17 +202,17 @@ fn a_leader_hears_of_own_routes_also_from_a_node_without_the_contents() {
     world.effects();
     world.up(0, "c", 8);
     let sent = world.sent();
-    let told = sent.iter().filter_map(|message| match message {
+    let messages = sent.iter().filter_map(|message| match message {
         ToLeader::Closing(_) => Some("closing"),
         ToLeader::Bound(_, route, _) if route.starts_with("conn-") => Some("own"),
         ToLeader::Bound(..) => Some("other"),
         _ => None,
     });
-    assert_eq!(told.collect::<Vec<_>>(), ["closing", "own"], "{sent:?}");
+    assert_eq!(messages.collect::<Vec<_>>(), ["closing", "own"], "{sent:?}");
 }
 
 /// The number of the request that the leader was asked last.
-fn asked(world: &mut World) -> u32 {
+fn last_request_number(world: &mut World) -> u32 {
     let sent = world.sent().into_iter().rev();
     let mut numbers = sent.filter_map(|message| match message {
         ToLeader::Request(_, number, _) => Some(number),
@@ -222,8 +222,8 @@ fn asked(world: &mut World) -> u32 {
 }
 
 fn replies(world: &mut World, number: u32, reply: Reply) {
-    let told = ToConnection::Reply(number, reply);
-    world.told(0, "b", ToServing::Connection(CLIENT, told));
+    let message = ToConnection::Reply(number, reply);
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
 }
 
 fn refusal(code: Code) -> Reply {
@@ -255,11 +255,11 @@ fn a_registration_that_fails_changes_neither_credit_nor_compressions() {
         let mut world = World::new(1);
         world.up(0, "b", 7);
         world.asks(&register(r#""credit":3,"accept":["none"]"#));
-        let number = asked(&mut world);
+        let number = last_request_number(&mut world);
         replies(&mut world, number, refusal(failure));
         world.effects();
         world.asks(r#"{"kind":"register","route_key":"r"}"#);
-        let number = asked(&mut world);
+        let number = last_request_number(&mut world);
         replies(&mut world, number, registered_with("r"));
         assert_eq!(credit_of_reply(&mut world), 10, "{failure:?}");
         assert_eq!(accepted(&mut world, "x", 1), Accept::default());
@@ -271,7 +271,7 @@ fn a_registration_that_fails_changes_neither_credit_nor_compressions() {
     assert_eq!(world.replies(), ["unavailable"]);
     world.asks(r#"{"kind":"register","route_key":"r"}"#);
     world.up(0, "b", 7);
-    let number = asked(&mut world);
+    let number = last_request_number(&mut world);
     replies(&mut world, number, registered_with("r"));
     assert_eq!(credit_of_reply(&mut world), 10);
 }
@@ -295,7 +295,7 @@ fn compressions_count_from_the_reply_on_whatever_the_leader_knew() {
     registered(&mut world, 1);
     world.effects();
     world.asks(r#"{"kind":"register","route_key":"r","accept":["none"]}"#);
-    let number = asked(&mut world);
+    let number = last_request_number(&mut world);
     assert_eq!(accepted(&mut world, "before", 1), Accept::default());
     // This one waits for its turn beyond the reply.
     world.delivers(0, ("other", "before", 2), 0);
@@ -333,7 +333,7 @@ fn a_refused_schedule_does_not_register_the_own_route() {
             .iter()
             .map(|_| {
                 world.asks(SCHEDULE);
-                asked(&mut world)
+                last_request_number(&mut world)
             })
             .collect();
         let what = format!("{answers:?}");
@@ -357,7 +357,7 @@ fn a_refused_schedule_does_not_register_the_own_route() {
 /// The number of the request of the leader to schedule on the own route, and the route.
 fn own_route(world: &mut World) -> (u32, Arc<str>) {
     let sent = world.sent().into_iter();
-    let mut asked = sent.filter_map(|message| match message {
+    let mut schedules = sent.filter_map(|message| match message {
         ToLeader::Request(_, number, asked) => match *asked {
             ForwardedRequest::Request(Request::Schedule(schedule), _) => {
                 Some((number, schedule.route?))
@@ -366,7 +366,7 @@ fn own_route(world: &mut World) -> (u32, Arc<str>) {
         },
         _ => None,
     });
-    asked.next().expect("it is asked for")
+    schedules.next().expect("it is asked for")
 }
 
 const SCHEDULE: &str = r#"{"kind":"schedule","fire_at":1}"#;
@@ -380,7 +380,7 @@ fn left_with_a_task() -> (World, Arc<str>, u32) {
     let (number, own) = own_route(&mut world);
     replies(&mut world, number, Reply::Pong);
     world.asks(&format!(r#"{{"kind":"unregister","route_key":"{own}"}}"#));
-    let left = asked(&mut world);
+    let left = last_request_number(&mut world);
     (world, own, left)
 }
 
@@ -388,7 +388,7 @@ fn left_with_a_task() -> (World, Arc<str>, u32) {
 fn an_own_route_that_the_client_registers_stays_whatever_is_refused_on_it() {
     let (mut world, own, left) = left_with_a_task();
     world.asks(&format!(r#"{{"kind":"register","route_key":"{own}"}}"#));
-    let joined = asked(&mut world);
+    let joined = last_request_number(&mut world);
     let (route, reason) = (own.clone(), Reason::Asked);
     replies(&mut world, left, Reply::Unregistered { route, reason });
     replies(&mut world, joined, registered_with(&own));

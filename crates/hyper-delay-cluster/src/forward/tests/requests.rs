@@ -23,7 +23,7 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
         route: (*first).into(),
         credit: 0,
     };
-    world.told(
+    world.leader_sends(
         0,
         "b",
         ToServing::Connection(CLIENT, ToConnection::Reply(*number, registered)),
@@ -50,14 +50,14 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
             .any(|it| matches!(it, ToLeader::Lent(..)))
     );
     assert!(!world.forwarder.is_idle(CLIENT), "it has routes");
-    world.told(
+    world.leader_sends(
         1,
         "b",
         ToServing::Connection(CLIENT, ToConnection::Credit(CreditChange::Wanted)),
     );
     assert!(matches!(world.sent()[..], [ToLeader::Recalled(_, 2)]));
     let returned = ToConnection::Credit(CreditChange::Returned(2));
-    world.told(0, "b", ToServing::Connection(CLIENT, returned));
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, returned));
     assert!(matches!(world.sent()[..], [ToLeader::Lent(_, 2)]));
 }
 
@@ -69,8 +69,8 @@ fn too_many_routes_are_refused() {
         let route: Arc<str> = format!("r{number}").into();
         world.asks(&format!(r#"{{"kind":"register","route_key":"{route}"}}"#));
         let registered = Reply::Registered { route, credit: 0 };
-        let told = ToConnection::Reply(number + 1, registered);
-        world.told(0, "b", ToServing::Connection(CLIENT, told));
+        let message = ToConnection::Reply(number + 1, registered);
+        world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
     }
     let replies = world.replies();
     assert_eq!(
@@ -125,8 +125,8 @@ fn the_tag_and_the_weight_of_a_request_come_back_with_the_reply() {
     world.effects();
     world.asks(r#"{"kind":"cancel","route_key":"r","id":"x","tag":"t"}"#);
     world.sent();
-    let told = ToConnection::Reply(1, Reply::Pong);
-    world.told(0, "b", ToServing::Connection(CLIENT, told));
+    let message = ToConnection::Reply(1, Reply::Pong);
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
     let effects = world.effects();
     assert!(matches!(
         &effects.messages[..],

@@ -20,7 +20,7 @@ fn a_request_waits_for_a_leader() {
         ForwardedRequest::Request(Request::Cancel { .. }, None)
     ));
     let reply = ToConnection::Reply(1, Reply::Pong);
-    world.told(0, "b", ToServing::Connection(CLIENT, reply));
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, reply));
     assert_eq!(world.replies(), ["pong"]);
 }
 
@@ -67,7 +67,7 @@ fn a_leader_that_refuses_is_asked_again_and_a_silent_one_too() {
     let mut world = World::new(1);
     world.leads(0, "b", 7);
     assert_eq!(world.sent().len(), 1);
-    world.told(0, "b", ToServing::Refused { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Refused { epoch: 7 });
     assert!(world.sent().is_empty(), "after a pause");
     world.now = 50;
     assert_eq!(world.sent().len(), 1);
@@ -86,7 +86,7 @@ fn an_answer_to_an_earlier_question_begins_no_session() {
     };
     world.now = 600;
     assert_eq!(world.sent().len(), 1, "it is asked again");
-    world.told(0, "b", late);
+    world.leader_sends(0, "b", late);
     assert!(world.sent().is_empty());
     world.accepts(0, "b", 7);
     assert!(matches!(world.sent()[..], [ToLeader::Ready]));
@@ -126,7 +126,7 @@ fn an_ended_leadership_is_released() {
     };
     let authority = authority.clone().unwrap();
     assert!(authority.holds(at(999).monotonic) && !authority.holds(at(1_000).monotonic));
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     assert!(!authority.holds(at(0).monotonic));
     let effects = world.effects();
     assert_eq!(effects.revoked.len(), 1);
@@ -166,7 +166,7 @@ fn the_leader_of_a_route_says_whether_it_has_consumers() {
         };
         assert_eq!(**of, *route);
         let looked = ToConnection::QueryAnswer(*asked, LeaderQueryAnswer::HasConsumers(true));
-        world.told(number, "b", ToServing::Connection(0, looked));
+        world.leader_sends(number, "b", ToServing::Connection(0, looked));
         assert_eq!(world.effects().has_consumers, [(3, Ok(true))]);
     }
 }

@@ -20,7 +20,7 @@ fn answers_ping(world: &mut World, sent: u64) {
         asked_at: at(sent).monotonic,
         ..world.holds()
     };
-    world.told(0, "b", ToServing::Granted { epoch: 7, grant });
+    world.leader_sends(0, "b", ToServing::Granted { epoch: 7, grant });
 }
 
 /// The messages to the leader about `x`, in order, before the connection can have another copy.
@@ -56,7 +56,7 @@ fn an_answer_that_the_ending_leader_may_not_have_taken_goes_to_the_next_one() {
             world.asks(answer);
             assert_eq!(heard(&mut world), first);
             match ends {
-                true => world.told(0, "b", ToServing::Ended { epoch: 7 }),
+                true => world.leader_sends(0, "b", ToServing::Ended { epoch: 7 }),
                 false => world.event(ForwarderEvent::Unlinked("b".into())),
             }
             world.up(0, "c", 8);
@@ -68,7 +68,7 @@ fn an_answer_that_the_ending_leader_may_not_have_taken_goes_to_the_next_one() {
 #[test]
 fn a_nack_without_a_leader_goes_to_the_next_one_with_its_delivery() {
     let mut world = delivered();
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.asks(NACK);
     world.up(0, "c", 8);
     assert_eq!(heard(&mut world), ["has", "nack"]);
@@ -81,7 +81,7 @@ fn answers_to_several_rounds_of_a_task_each_come_with_their_delivery() {
     world.delivers_round(0, ("r", "x", 3, 2), 0);
     world.asks(NACK);
     world.effects();
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
     world.up(0, "c", 8);
     let sent = world.sent();
     let rounds = sent.iter().filter_map(|message| match message {
@@ -112,7 +112,7 @@ fn what_a_leader_has_taken_is_not_told_again() {
         world.accepts(0, "b", 7);
         assert!(!heard(&mut world).is_empty());
         answers_ping(&mut world, 201);
-        world.told(0, "b", ToServing::Ended { epoch: 7 });
+        world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
         world.up(0, "c", 8);
         assert!(heard(&mut world).is_empty(), "{answer}");
     }

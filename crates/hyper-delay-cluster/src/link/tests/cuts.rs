@@ -61,13 +61,13 @@ async fn a_link_that_is_cut_anywhere_is_reported_on_both_sides_and_comes_back() 
     let message = |number| ("b".into(), ShardId(1), ToLeader::Opened(number));
     for round in 1..=CUTS {
         let peer = PeerId(round);
-        let linked = outboxes.handle(next(&mut serving.news).await);
+        let linked = outboxes.handle(next(&mut serving.link_events).await);
         assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
         // More than the proxy lets through.
         for turn in 0..20_u64 {
             outboxes.send((turn * 100..(turn + 1) * 100).map(message).collect());
         }
-        let unlinked = outboxes.handle(next(&mut serving.news).await);
+        let unlinked = outboxes.handle(next(&mut serving.link_events).await);
         assert!(matches!(unlinked, Forwarded::Unlinked(_)), "{unlinked:?}");
         let mut expected = 0;
         let mut gone = 0;
@@ -85,7 +85,7 @@ async fn a_link_that_is_cut_anywhere_is_reported_on_both_sides_and_comes_back() 
             }
         }
     }
-    let linked = outboxes.handle(next(&mut serving.news).await);
+    let linked = outboxes.handle(next(&mut serving.link_events).await);
     assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
     outboxes.send(vec![message(7)]);
     let event = next(&mut leading.events).await;
@@ -108,11 +108,11 @@ async fn there_is_a_link_to_each_other_member_though_it_leads_nothing() {
     serving.links.set_members(&members(&[&serving, &b]));
     // There is one link to each, none to itself, and none of them has ended.
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(serving.news.is_empty());
+    assert!(serving.link_events.is_empty());
     // It has come back elsewhere, before it leads anything.
     drop(b);
     assert!(
-        matches!(next(&mut serving.news).await, LinkEvent::Unlinked(node) if node == "b".into())
+        matches!(next(&mut serving.link_events).await, LinkEvent::Unlinked(node) if node == "b".into())
     );
     let b = node("b").await;
     serving.links.set_members(&members(&[&serving, &b]));
@@ -120,9 +120,9 @@ async fn there_is_a_link_to_each_other_member_though_it_leads_nothing() {
 }
 
 async fn linked(node: &mut TestNode) -> NodeName {
-    match next(&mut node.news).await {
+    match next(&mut node.link_events).await {
         LinkEvent::Linked(node, _) => node,
-        news => panic!("{news:?}"),
+        event => panic!("{event:?}"),
     }
 }
 
@@ -138,8 +138,8 @@ async fn a_node_that_comes_back_elsewhere_is_found_there() {
     serving
         .links
         .set_leader(ShardId(0), Some(&leading.leader()));
-    let news = next(&mut serving.news).await;
-    assert!(matches!(news, LinkEvent::Linked(..)), "{news:?}");
+    let event = next(&mut serving.link_events).await;
+    assert!(matches!(event, LinkEvent::Linked(..)), "{event:?}");
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_link_to_a_leader_is_made_again_where_it_leads_whatever_the_members_sa
     let leader = leading.leader_at(address);
     serving.links.set_leader(ShardId(0), Some(&leader));
     let mut outboxes = LinkOutboxes::default();
-    let linked = outboxes.handle(next(&mut serving.news).await);
+    let linked = outboxes.handle(next(&mut serving.link_events).await);
     assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
     // Nobody listens there.
     let nowhere = loopback();
@@ -160,7 +160,7 @@ async fn a_link_to_a_leader_is_made_again_where_it_leads_whatever_the_members_sa
     // More than the proxy lets through.
     let message = |number| ("b".into(), ShardId(1), ToLeader::Opened(number));
     outboxes.send((0..2_000).map(message).collect());
-    let unlinked = outboxes.handle(next(&mut serving.news).await);
+    let unlinked = outboxes.handle(next(&mut serving.link_events).await);
     assert!(matches!(unlinked, Forwarded::Unlinked(_)), "{unlinked:?}");
     assert_eq!(self::linked(&mut serving).await, "b".into());
 }
@@ -174,7 +174,7 @@ async fn a_link_whose_other_side_does_not_read_is_cut() {
     let mut leading = node_with("b", options).await;
     let mut slow = ByHand::connect(leading.address).await;
     slow.call(&side("a")).await.unwrap();
-    let told: Vec<_> = (0..1_000)
+    let messages: Vec<_> = (0..1_000)
         .map(|epoch| (PeerId(1), ToServing::Ended { epoch }))
         .collect();
     let mut sent = 0_u64;
@@ -182,7 +182,7 @@ async fn a_link_whose_other_side_does_not_read_is_cut() {
         if let Ok(event) = leading.events.try_recv() {
             break event;
         }
-        leading.peers.send(ShardId(0), &told);
+        leading.peers.send(ShardId(0), &messages);
         sent += 1;
         assert!(sent < 1_000_000, "nothing cuts it");
         tokio::task::yield_now().await;
@@ -191,7 +191,7 @@ async fn a_link_whose_other_side_does_not_read_is_cut() {
         matches!(event, (ShardId(0), ShardEvent::PeerDisconnected(PeerId(1)))),
         "{event:?}"
     );
-    // Others go on.
+    // Others continue.
     let mut other = ByHand::connect(leading.address).await;
     other.call(&side("c")).await.unwrap();
     drop(slow);

@@ -48,7 +48,7 @@ pub(super) struct TestNode {
     pub(super) events: UnboundedReceiver<(ShardId, ShardEvent)>,
     pub(super) links: OutgoingLinks,
     /// The events for its forwarder.
-    pub(super) news: UnboundedReceiver<LinkEvent>,
+    pub(super) link_events: UnboundedReceiver<LinkEvent>,
     /// Whether its clock is off, when that changes.
     pub(super) off: UnboundedReceiver<bool>,
     listener: AbortHandle,
@@ -116,10 +116,10 @@ pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode 
     let peers = Peers::new(SHARDS, move |shard, event| {
         let _ = tell.send((shard, event));
     });
-    let (tell, news) = unbounded_channel();
+    let (tell, link_events) = unbounded_channel();
     let (_, is_node) = watch::channel(true);
-    let links = OutgoingLinks::new(endpoint.clone(), is_node, move |news| {
-        let _ = tell.send(news);
+    let links = OutgoingLinks::new(endpoint.clone(), is_node, move |event| {
+        let _ = tell.send(event);
     });
     TestNode {
         name,
@@ -127,7 +127,7 @@ pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode 
         address,
         events,
         links,
-        news,
+        link_events,
         off,
         listener: tokio::spawn(listener.run(peers.clone())).abort_handle(),
         peers,

@@ -42,8 +42,8 @@ async fn three_nodes_exchange_messages_in_order_under_load() {
         .set_leader(ShardId(2), Some(&serving.leader()));
     let mut outboxes = LinkOutboxes::default();
     for _ in 0..leading.len() {
-        let news = next(&mut serving.news).await;
-        let linked = outboxes.handle(news);
+        let event = next(&mut serving.link_events).await;
+        let linked = outboxes.handle(event);
         assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
     }
     let sending = tokio::spawn(async move {
@@ -61,8 +61,8 @@ async fn three_nodes_exchange_messages_in_order_under_load() {
         tokio::spawn(async move {
             for turn in turns(2) {
                 for number in turn {
-                    let told = ToServing::Ended { epoch: number };
-                    peers.send(shard_of(number), &[(PeerId(1), told)]);
+                    let message = ToServing::Ended { epoch: number };
+                    peers.send(shard_of(number), &[(PeerId(1), message)]);
                 }
                 tokio::task::yield_now().await;
             }
@@ -84,9 +84,9 @@ async fn three_nodes_exchange_messages_in_order_under_load() {
     let total = turns(2).concat().len();
     let mut expected = [0, 0];
     for _ in 0..2 * total {
-        let news = next(&mut serving.news).await;
-        let LinkEvent::Message(node, shard, ToServing::Ended { epoch }) = news else {
-            panic!("{news:?}");
+        let event = next(&mut serving.link_events).await;
+        let LinkEvent::Message(node, shard, ToServing::Ended { epoch }) = event else {
+            panic!("{event:?}");
         };
         let expected = &mut expected[usize::from(&*node == "c")];
         assert_eq!((epoch, shard), (*expected, shard_of(epoch)));
@@ -114,10 +114,10 @@ async fn two_nodes_have_a_link_in_each_direction() {
         node.links.set_leader(ShardId(0), Some(leader));
     }
     for (node, other) in nodes.iter_mut().zip(["b", "a"]) {
-        let news = next(&mut node.news).await;
+        let event = next(&mut node.link_events).await;
         assert!(
-            matches!(&news, LinkEvent::Linked(it, _) if **it == *other),
-            "{news:?}"
+            matches!(&event, LinkEvent::Linked(it, _) if **it == *other),
+            "{event:?}"
         );
     }
 }

@@ -121,14 +121,14 @@ async fn a_link_over_which_nothing_comes_ends_and_is_missing() {
     let (sender, passes) = watch::channel(true);
     let address = proxy(leading.address, passes).await;
     serving.links.set_members(&[member("b", address)]);
-    let news = next(&mut serving.news).await;
-    assert!(matches!(news, LinkEvent::Linked(..)), "{news:?}");
+    let event = next(&mut serving.link_events).await;
+    assert!(matches!(event, LinkEvent::Linked(..)), "{event:?}");
     // A link without a message stays.
     tokio::time::sleep(2 * silence).await;
-    assert!(serving.news.is_empty() && serving.endpoint.missing_links().all().is_empty());
+    assert!(serving.link_events.is_empty() && serving.endpoint.missing_links().all().is_empty());
     sender.send_replace(false);
-    let news = next(&mut serving.news).await;
-    assert!(matches!(news, LinkEvent::Unlinked(_)), "{news:?}");
+    let event = next(&mut serving.link_events).await;
+    assert!(matches!(event, LinkEvent::Unlinked(_)), "{event:?}");
     until(
         &serving,
         |missing| matches!(missing, [b] if b.why.contains("nothing has come over it")),

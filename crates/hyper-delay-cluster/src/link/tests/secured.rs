@@ -77,8 +77,8 @@ async fn nodes_of_one_authority_are_linked_and_others_are_not() {
     serving
         .links
         .set_leader(ShardId(0), Some(&leading.leader()));
-    let news = next(&mut serving.news).await;
-    assert!(matches!(news, LinkEvent::Linked(..)), "{news:?}");
+    let event = next(&mut serving.link_events).await;
+    assert!(matches!(event, LinkEvent::Linked(..)), "{event:?}");
 
     // The other side checks the certificate of the one that connects, which may learn of it late.
     let stranger = tls("127.0.0.1", &theirs, &ours);

@@ -47,13 +47,13 @@ impl InMemoryLog {
     }
 
     /// Returns what is different from what was seen, and notes it.
-    fn news(&self, before: &mut WatchedState) -> Vec<LogEvent> {
+    fn events(&self, before: &mut WatchedState) -> Vec<LogEvent> {
         let after = self.seen();
-        let mut news = Vec::new();
+        let mut events = Vec::new();
         for (id, (leader, last)) in &after.shards {
             let before = before.shards.get(id);
             if before.map(|(leader, _)| leader) != Some(leader) {
-                news.push(LogEvent::Leader(*id, leader.clone(), after.revision));
+                events.push(LogEvent::Leader(*id, leader.clone(), after.revision));
             }
             let seen = before.and_then(|(_, last)| *last);
             if let Some(last) = *last
@@ -63,14 +63,14 @@ impl InMemoryLog {
                 let log = self.log();
                 let entries = log.shard(*id).journal.range(from..=last);
                 let entries = entries.map(|(seq, entry)| (*seq, entry.clone()));
-                news.push(LogEvent::Entries(*id, entries.collect()));
+                events.push(LogEvent::Entries(*id, entries.collect()));
             }
         }
         if before.members != after.members {
-            news.push(LogEvent::Members);
+            events.push(LogEvent::Members);
         }
         *before = after;
-        news
+        events
     }
 }
 
@@ -82,7 +82,7 @@ impl Log for InMemoryLog {
     async fn watch(&self, mut tell: impl FnMut(LogEvent) + Send) {
         let mut seen = self.seen();
         loop {
-            self.news(&mut seen).into_iter().for_each(&mut tell);
+            self.events(&mut seen).into_iter().for_each(&mut tell);
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -315,14 +315,14 @@ pub(crate) async fn members_are_permanent(log: &impl Log) {
     a.join().await;
     assert!(b.report(7).await);
     a.leave().await;
-    let membership = |name, beat| Membership {
+    let membership = |name, heartbeat| Membership {
         member: member(name),
-        heartbeat: beat,
+        heartbeat,
         missing_links: [].into(),
     };
-    let beat = b.heartbeat_of("b").await;
-    assert!(beat.is_some());
-    let both = [membership("a", None), membership("b", beat)];
+    let heartbeat = b.heartbeat_of("b").await;
+    assert!(heartbeat.is_some());
+    let both = [membership("a", None), membership("b", heartbeat)];
     assert_eq!(a.members().await, both);
     a.remove("b").await;
     a.remove("b").await;
@@ -339,23 +339,26 @@ pub(crate) async fn a_sign_of_life_tells_which_links_are_missing(log: &impl Log)
         versions_differ: node == "c",
     };
     let missing: Arc<[MissingLink]> = [missing_link("b"), missing_link("c")].into();
-    let told = async || a.members().await[0].missing_links.clone();
-    assert_eq!(*told().await, []);
+    let missing_links = async || a.members().await[0].missing_links.clone();
+    assert_eq!(*missing_links().await, []);
     assert!(a.keep_alive_without(missing.clone()).await);
-    assert_eq!(told().await, missing);
+    assert_eq!(missing_links().await, missing);
     let late = LogClient {
         lease: LeaseId(a.lease.0 + 1),
         ..a
     };
     assert!(!late.keep_alive_without([].into()).await);
-    assert_eq!(told().await, missing, "it is of another process");
+    assert_eq!(missing_links().await, missing, "it is of another process");
     assert!(a.keep_alive().await);
-    assert_eq!(*told().await, []);
+    assert_eq!(*missing_links().await, []);
     assert!(a.keep_alive_without(missing).await);
-    let beat = a.heartbeat_of("a").await.expect("it has one");
+    let heartbeat = a.heartbeat_of("a").await.expect("it has one");
     assert_eq!(a.lead().await.expect("it leads").lease, a.lease);
-    assert_eq!(late.announce(beat.revision).await, AnnounceOutcome::Done);
-    assert_eq!(*told().await, [], "it begins anew");
+    assert_eq!(
+        late.announce(heartbeat.revision).await,
+        AnnounceOutcome::Done
+    );
+    assert_eq!(*missing_links().await, [], "it begins anew");
 }
 
 pub(crate) async fn only_a_member_moves(log: &impl Log) {

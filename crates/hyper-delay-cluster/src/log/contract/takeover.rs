@@ -24,15 +24,12 @@ pub(crate) async fn leadership_needs_the_announced_lease(log: &impl Log) {
 
 /// Returns what a node takes over that has seen this.
 fn over(tail: &JournalTail) -> Option<Takeover> {
-    let LeaderAndHeartbeat {
-        leader,
-        heartbeat: beat,
-    } = tail.leader.as_ref()?;
+    let LeaderAndHeartbeat { leader, heartbeat } = tail.leader.as_ref()?;
     Some(Takeover {
         epoch: leader.epoch,
         silence: Some(SilentHeartbeat {
             node: leader.member.node.clone(),
-            revision: beat.map_or(0, |beat| beat.revision),
+            revision: heartbeat.map_or(0, |heartbeat| heartbeat.revision),
         }),
     })
 }
@@ -75,10 +72,10 @@ pub(crate) async fn leadership_of_a_node_that_lives_is_not_taken_over(log: &impl
     assert!(a.keep_alive().await);
     let led = b.take_over(over(&seen)).await.unwrap();
     assert_eq!(led.leader, leader);
-    let beat = led.heartbeat.unwrap();
-    assert_eq!((beat.lease, beat.ttl), (a.lease, TTL));
-    assert_eq!(a.heartbeat_of("a").await, Some(beat), "as it is now");
-    assert!(beat.revision > seen.leader.unwrap().heartbeat.unwrap().revision);
+    let heartbeat = led.heartbeat.unwrap();
+    assert_eq!((heartbeat.lease, heartbeat.ttl), (a.lease, TTL));
+    assert_eq!(a.heartbeat_of("a").await, Some(heartbeat), "as it is now");
+    assert!(heartbeat.revision > seen.leader.unwrap().heartbeat.unwrap().revision);
 }
 
 pub(crate) async fn leadership_of_a_replaced_lease_is_taken_over(log: &impl Log) {
@@ -93,9 +90,9 @@ pub(crate) async fn leadership_of_a_replaced_lease_is_taken_over(log: &impl Log)
     assert!(next.keep_alive().await && !a.keep_alive().await);
     let led = b.tail(0).await.leader.unwrap();
     assert_eq!(led.leader.lease, a.lease);
-    let beat = led.heartbeat.unwrap();
-    assert_eq!(beat.lease, next.lease);
-    assert!(beat.revision > old.epoch);
+    let heartbeat = led.heartbeat.unwrap();
+    assert_eq!(heartbeat.lease, next.lease);
+    assert!(heartbeat.revision > old.epoch);
     assert!(next.keep_alive().await);
     let takeover = Takeover {
         epoch: old.epoch,

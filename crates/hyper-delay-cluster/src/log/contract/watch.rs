@@ -19,28 +19,28 @@ pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
 /// Runs a test while the log is watched. Events can be missing before the watch has begun, so the
 /// test begins after its first event.
 async fn watched<L: Log>(log: &L, test: impl AsyncFnOnce(&Mutex<Vec<LogEvent>>)) {
-    let news: Mutex<Vec<LogEvent>> = Mutex::default();
+    let events: Mutex<Vec<LogEvent>> = Mutex::default();
     let begun = async {
         let herald = LogClient::new(log, "herald").await;
         until(async || {
             herald.join().await;
             tokio::time::sleep(Duration::from_millis(20)).await;
             herald.remove("herald").await;
-            !news.lock().unwrap().is_empty()
+            !events.lock().unwrap().is_empty()
         })
         .await;
-        test(&news).await;
+        test(&events).await;
     };
     tokio::select! {
-        () = log.watch(|told| news.lock().unwrap().push(told)) => panic!("the watch has ended"),
+        () = log.watch(|event| events.lock().unwrap().push(event)) => panic!("the watch has ended"),
         () = begun => {}
     }
 }
 
 /// Returns the entries of the events, in order.
-fn entries(news: &Mutex<Vec<LogEvent>>) -> Vec<(u64, String)> {
-    let news = news.lock().unwrap();
-    let entries = news.iter().flat_map(|news| match news {
+fn entries(events: &Mutex<Vec<LogEvent>>) -> Vec<(u64, String)> {
+    let events = events.lock().unwrap();
+    let entries = events.iter().flat_map(|event| match event {
         LogEvent::Entries(SHARD, entries) => &**entries,
         _ => &[],
     });
@@ -55,7 +55,7 @@ pub(crate) async fn tell_entries(log: &impl Log) {
         a.append(fence, 1, &entry("before")).await,
         AppendOutcome::Done
     );
-    watched(log, async |news| {
+    watched(log, async |events| {
         for seq in 2..=20 {
             assert_eq!(
                 a.append(fence, seq, &entry("it")).await,
@@ -66,17 +66,17 @@ pub(crate) async fn tell_entries(log: &impl Log) {
                 AppendOutcome::Done
             );
         }
-        until(async || entries(news).len() >= 19).await;
+        until(async || entries(events).len() >= 19).await;
         a.trim(0, 10).await;
         assert_eq!(
             a.append(fence, 21, &entry("last")).await,
             AppendOutcome::Done
         );
-        until(async || entries(news).len() >= 20).await;
-        let told = entries(news);
+        until(async || entries(events).len() >= 20).await;
+        let seen = entries(events);
         let expected = (2..=20).map(|seq| (seq, "it".to_owned()));
         let expected: Vec<_> = expected.chain([(21, "last".to_owned())]).collect();
-        assert_eq!(told, expected);
+        assert_eq!(seen, expected);
     })
     .await;
 }
@@ -86,10 +86,10 @@ pub(crate) async fn tell_leaders(log: &impl Log) {
         LogClient::announced(log, "a").await,
         LogClient::announced(log, "b").await,
     );
-    watched(log, async |news| {
+    watched(log, async |events| {
         let leaders = || {
-            let news = news.lock().unwrap();
-            let leaders = news.iter().filter_map(|news| match news {
+            let events = events.lock().unwrap();
+            let leaders = events.iter().filter_map(|event| match event {
                 LogEvent::Leader(SHARD, leader, _) => Some(leader.clone()),
                 _ => None,
             });
@@ -107,10 +107,10 @@ pub(crate) async fn tell_leaders(log: &impl Log) {
             silence: None,
         };
         let third = a.take_over(Some(takeover)).await.map(|led| led.leader);
-        let told = [leader, None, other, third];
-        until(async || leaders() == told).await;
-        let news = news.lock().unwrap();
-        let revisions = news.iter().filter_map(|news| match news {
+        let expected = [leader, None, other, third];
+        until(async || leaders() == expected).await;
+        let events = events.lock().unwrap();
+        let revisions = events.iter().filter_map(|event| match event {
             LogEvent::Leader(SHARD, leader, revision) => {
                 let epoch = leader.as_ref().map_or(0, |leader| leader.epoch);
                 assert!(epoch <= *revision);
@@ -125,22 +125,23 @@ pub(crate) async fn tell_leaders(log: &impl Log) {
 
 pub(crate) async fn tell_members(log: &impl Log) {
     let a = LogClient::announced(log, "a").await;
-    watched(log, async |news| {
-        let told = || {
-            let news = news.lock().unwrap();
-            news.iter()
-                .filter(|news| **news == LogEvent::Members)
+    watched(log, async |events| {
+        let count = || {
+            let events = events.lock().unwrap();
+            events
+                .iter()
+                .filter(|event| **event == LogEvent::Members)
                 .count()
         };
         for change in 0..4 {
             // What the beginning of the watch was found by may still be on its way.
             tokio::time::sleep(Duration::from_millis(50)).await;
-            let before = told();
+            let before = count();
             match change % 2 {
                 0 => a.join().await,
                 _ => a.remove("a").await,
             }
-            until(async || told() > before).await;
+            until(async || count() > before).await;
         }
     })
     .await;

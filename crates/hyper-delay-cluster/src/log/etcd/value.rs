@@ -25,7 +25,7 @@ struct LeaderValue<'a> {
     lease: Cow<'a, str>,
 }
 
-/// The value of a heartbeat. The lease comes first: see [`of_lease`].
+/// The value of a heartbeat. The lease comes first: see [`lease_bounds`].
 #[derive(Serialize, Deserialize)]
 struct HeartbeatValue<'a> {
     /// In hexadecimal digits, because few programs read a JSON number with 64 bits.
@@ -51,7 +51,7 @@ fn if_understood<'de, D: Deserializer<'de>>(input: D) -> Result<Arc<[MissingLink
 
 /// A decoded heartbeat.
 pub(super) struct DecodedHeartbeat {
-    pub(super) beat: Heartbeat,
+    pub(super) heartbeat: Heartbeat,
     /// The links that the node does not have.
     pub(super) missing_links: Arc<[MissingLink]>,
 }
@@ -101,7 +101,7 @@ pub(super) fn encode_heartbeat(
 
 /// Returns a value before those of all heartbeats of a lease, and one after them. No other
 /// heartbeat is between them, so two comparisons tell whether a heartbeat is of the lease.
-pub(super) fn of_lease(lease: LeaseId) -> (String, String) {
+pub(super) fn lease_bounds(lease: LeaseId) -> (String, String) {
     let begin = format!(r#"{{"lease":"{}"#, digits(lease));
     (format!("{begin}\""), format!("{begin}#"))
 }
@@ -159,16 +159,8 @@ pub(super) fn decode_leader_and_heartbeat(
     alive: &[KeyValue],
 ) -> Result<LeaderAndHeartbeat, EtcdError> {
     let leader = decode_leader(kv)?;
-    let beat = find_beat(&leader.member.node, alive)?;
-    Ok(LeaderAndHeartbeat {
-        leader,
-        heartbeat: beat,
-    })
-}
-
-/// Finds the heartbeat of a node, without its missing links.
-pub(super) fn find_beat(node: &str, alive: &[KeyValue]) -> Result<Option<Heartbeat>, EtcdError> {
-    Ok(find_heartbeat(node, alive)?.map(|it| it.beat))
+    let heartbeat = find_heartbeat(&leader.member.node, alive)?.map(|it| it.heartbeat);
+    Ok(LeaderAndHeartbeat { leader, heartbeat })
 }
 
 /// Finds the heartbeat of a node, with its missing links.
@@ -181,12 +173,8 @@ pub(super) fn find_heartbeat(
     alive.map(decode_heartbeat).transpose()
 }
 
-/// Reads a heartbeat, without its missing links.
-pub(super) fn decode_beat(kv: &KeyValue) -> Result<Heartbeat, EtcdError> {
-    Ok(decode_heartbeat(kv)?.beat)
-}
-
-fn decode_heartbeat(kv: &KeyValue) -> Result<DecodedHeartbeat, EtcdError> {
+/// Reads a heartbeat, with the missing links of its node.
+pub(super) fn decode_heartbeat(kv: &KeyValue) -> Result<DecodedHeartbeat, EtcdError> {
     const CURE: &str = "stop its node, delete it, and start the node again";
     let HeartbeatValue {
         lease: digits,
@@ -194,13 +182,13 @@ fn decode_heartbeat(kv: &KeyValue) -> Result<DecodedHeartbeat, EtcdError> {
         missing_links,
         address: _,
     } = parse(kv, CURE)?;
-    let beat = Heartbeat {
+    let heartbeat = Heartbeat {
         revision: kv.mod_revision(),
         lease: lease(kv, &digits, CURE)?,
         ttl: Duration::from_millis(ttl_ms),
     };
     Ok(DecodedHeartbeat {
-        beat,
+        heartbeat,
         missing_links,
     })
 }

@@ -110,7 +110,7 @@ impl Cluster {
         let begun = Instant::now();
         loop {
             let connection = self.log.connect(self.lease / 4);
-            let (tell, told) = channel();
+            let (tell, notices) = channel();
             let bound = Bound::new(self.charter, node).await;
             let joins = bound.member.clone();
             let config = self.config(node, joins.clone());
@@ -132,7 +132,7 @@ impl Cluster {
                     self.nodes[node] = Some(RunningNode {
                         node: started,
                         connection,
-                        told: Some(told),
+                        notices: Some(notices),
                         fences: BTreeMap::new(),
                         leaders: BTreeMap::new(),
                         stopped: BTreeSet::new(),
@@ -171,12 +171,12 @@ impl Cluster {
     pub(super) async fn stop(&mut self, node: usize) {
         let mut running = self.nodes[node].take().expect("it runs");
         self.acknowledged.extend(running.hear());
-        let RunningNode { node, told, .. } = running;
+        let RunningNode { node, notices, .. } = running;
         let stopping = tokio::time::timeout(PATIENCE, node.stop());
         stopping.await.expect("it stops").unwrap();
-        let told = told.iter().flat_map(Receiver::try_iter);
+        let notices = notices.iter().flat_map(Receiver::try_iter);
         self.acknowledged
-            .extend(told.flat_map(|(_, told)| scheduled(told)));
+            .extend(notices.flat_map(|(_, notice)| scheduled(notice)));
     }
 
     pub(super) async fn stop_all(&mut self) {
@@ -188,10 +188,10 @@ impl Cluster {
     pub(super) fn crash(&mut self, node: usize) {
         let mut running = self.nodes[node].take().expect("it runs");
         self.acknowledged.extend(running.hear());
-        let RunningNode { node, told, .. } = running;
+        let RunningNode { node, notices, .. } = running;
         drop(node);
         // Its threads may tell something until they end.
-        self.pending_notices.extend(told);
+        self.pending_notices.extend(notices);
     }
 
     pub(super) fn wipe(&mut self, node: usize) {
@@ -219,9 +219,9 @@ impl Cluster {
         }
     }
 
-    /// Lets the threads of a node panic at the next news.
+    /// Lets the threads of a node panic at the next notice.
     pub(super) fn panics(&mut self, node: usize) {
-        self.nodes[node].as_mut().expect("it runs").told = None;
+        self.nodes[node].as_mut().expect("it runs").notices = None;
     }
 
     /// Appends to a journal what no server can read, and makes its leader look.

@@ -1,6 +1,6 @@
 //! One flipped bit in each kind of file of a replica, while its node runs under load. Tables are
 //! rewritten, and the node starts again. The replica is whole or is replaced by a copy, and the other
-//! shards of the node go on.
+//! shards of the node continue.
 
 use std::{
     fs,

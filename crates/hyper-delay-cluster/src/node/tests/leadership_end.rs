@@ -30,7 +30,7 @@ async fn a_leader_looks_at_its_term_after_a_serving_node_has_asked() {
         sent: clock.now().monotonic,
         last_copy: None,
     });
-    let told = running.told.as_ref().expect("it is heard");
+    let notices = running.notices.as_ref().expect("it is heard");
     let (mut sent, mut answered) = (0, 0);
     'all: while answered < PINGS {
         // Some come while the thread of the shard is at work on others.
@@ -38,7 +38,8 @@ async fn a_leader_looks_at_its_term_after_a_serving_node_has_asked() {
             says(ping());
             sent += 1;
         }
-        let ShardNotice::Peers(answers) = told.recv_timeout(PATIENCE).expect("it answers").1 else {
+        let ShardNotice::Peers(answers) = notices.recv_timeout(PATIENCE).expect("it answers").1
+        else {
             continue;
         };
         for (_, answer) in answers {

@@ -65,7 +65,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
         sync_interval: Duration::from_millis(500),
     };
     shows("before the start");
-    let (tell, told) = channel();
+    let (tell, notices) = channel();
     let connection = log.connect(Duration::from_millis(500));
     let node = ClusterNode::start(connection, config, clock, Arc::default(), tell)
         .await
@@ -74,8 +74,8 @@ async fn memory_of_a_node_with_a_million_tasks() {
     let begun = std::time::Instant::now();
     let mut most = 0;
     while scheduled < TASKS {
-        for (shard, told) in told.try_iter() {
-            match told {
+        for (shard, notice) in notices.try_iter() {
+            match notice {
                 ShardNotice::LeadershipChanged(LeadershipChange::Begins(_)) => {
                     node.shards()[usize::from(shard.0)].input(SchedulerInput::Opened(PRODUCER));
                     leads += 1;

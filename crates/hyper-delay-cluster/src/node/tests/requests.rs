@@ -19,8 +19,8 @@ pub(super) fn route(shard: usize) -> Arc<str> {
 }
 
 /// Returns the ids of tasks that are acknowledged.
-pub(super) fn scheduled(told: ShardNotice) -> Vec<Arc<str>> {
-    let ShardNotice::Messages(_, messages) = told else {
+pub(super) fn scheduled(notice: ShardNotice) -> Vec<Arc<str>> {
+    let ShardNotice::Messages(_, messages) = notice else {
         return Vec::new();
     };
     let ids = messages

@@ -25,13 +25,13 @@ use hyper_delay_engine::scheduler::SchedulerInput;
 use hyper_delay_fjall::Embedded;
 use hyper_delay_store::{ReadStore as _, Space, record};
 
-/// Passes the news on, or panics.
+/// Passes the notices on, or panics.
 #[derive(Debug, Clone)]
 pub(super) struct ShardRecorder(pub(super) Sender<(ShardId, ShardNotice)>);
 
 impl ShardObserver for ShardRecorder {
-    fn notify(&mut self, shard: ShardId, told: ShardNotice) {
-        let is_heard = self.0.send((shard, told)).is_ok();
+    fn notify(&mut self, shard: ShardId, notice: ShardNotice) {
+        let is_heard = self.0.send((shard, notice)).is_ok();
         assert!(is_heard, "nobody listens: this ends the thread");
     }
 }
@@ -49,7 +49,7 @@ fn synced(store: &Embedded) -> u64 {
 pub(super) struct RunningNode {
     pub(super) node: ClusterNode,
     pub(super) connection: Arc<FakeConnection>,
-    pub(super) told: Option<Receiver<(ShardId, ShardNotice)>>,
+    pub(super) notices: Option<Receiver<(ShardId, ShardNotice)>>,
     pub(super) fences: BTreeMap<ShardId, Fence>,
     pub(super) leaders: BTreeMap<ShardId, Option<Leader>>,
     pub(super) stopped: BTreeSet<ShardId>,
@@ -103,8 +103,8 @@ impl RunningNode {
     /// Takes the notices of the node since the last call. Returns the ids of acknowledged tasks.
     pub(super) fn hear(&mut self) -> Vec<Arc<str>> {
         let mut acknowledged = Vec::new();
-        for (shard, told) in self.told.iter().flat_map(Receiver::try_iter) {
-            match told {
+        for (shard, notice) in self.notices.iter().flat_map(Receiver::try_iter) {
+            match notice {
                 ShardNotice::LeadershipChanged(LeadershipChange::Begins(fence)) => {
                     assert_eq!(self.fences.insert(shard, fence), None, "it leads already");
                     let handle = &self.node.shards()[usize::from(shard.0)];
@@ -122,19 +122,19 @@ impl RunningNode {
                     assert!(goes_on || may_go_back, "it goes back");
                 }
                 ShardNotice::Replaced(store) => {
-                    let told = self.applied.get(&shard).copied();
+                    let reported = self.applied.get(&shard).copied();
                     let synced = synced(&store);
                     assert!(
-                        told <= Some(synced),
-                        "{told:?} was told, and it has {synced}"
+                        reported <= Some(synced),
+                        "{reported:?} was reported, and it has {synced}"
                     );
                     self.stopped.remove(&shard);
                     self.replaced.insert(shard);
                 }
-                ShardNotice::Peers(told) => panic!("there are no links: {told:?}"),
+                ShardNotice::Peers(messages) => panic!("there are no links: {messages:?}"),
                 ShardNotice::Messages(fence, _) => {
                     assert_eq!(self.fences.get(&shard), Some(&fence), "of no leader");
-                    acknowledged.extend(scheduled(told));
+                    acknowledged.extend(scheduled(notice));
                 }
             }
         }

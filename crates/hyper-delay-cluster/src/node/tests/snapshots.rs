@@ -27,7 +27,7 @@ impl Cluster {
     }
 
     async fn are_replaced(&mut self, node: usize) {
-        self.until("all shards go on with a snapshot", |cluster| {
+        self.until("all shards resume with a snapshot", |cluster| {
             let node = cluster.node(node);
             (0..SHARDS).all(|shard| node.has_replaced(shard) && !node.has_stopped(shard))
         })
@@ -158,7 +158,7 @@ async fn a_damaged_replica_is_replaced_while_the_node_runs() {
         cluster.node(node).clock_is_off(true);
     }
     cluster
-        .until("the shard goes on with a snapshot", |cluster| {
+        .until("the shard resumes with a snapshot", |cluster| {
             cluster.node(damaged).has_replaced(1)
         })
         .await;
@@ -227,7 +227,7 @@ async fn it_is_told_that_a_snapshot_has_less_before_it_is_used() {
     let damage = StoreError::damage("read", "a checksum does not match");
     cluster.node(follower).node.shards()[1].event(ShardEvent::Damaged(damage));
     cluster
-        .until("the shard goes on with a snapshot", |cluster| {
+        .until("the shard resumes with a snapshot", |cluster| {
             cluster.node(follower).has_replaced(1)
         })
         .await;

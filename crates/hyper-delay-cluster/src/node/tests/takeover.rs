@@ -43,11 +43,11 @@ async fn another_node_leads_while_one_ends_that_cannot_hand_over() {
     let RunningNode {
         node,
         connection,
-        told: _told,
+        notices: _notices,
         link: _link,
         ..
     } = cluster.take_out(leader);
-    connection.only_beats();
+    connection.only_heartbeats();
     // `stop` waits until the data directory is not in use.
     let used = node.directory.upgrade();
     let stopping = tokio::spawn(node.stop());

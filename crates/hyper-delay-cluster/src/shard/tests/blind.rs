@@ -68,11 +68,11 @@ impl Follower {
         let own = leader("b", 40, TERM.lease);
         let event = ShardEvent::Leader(Some(own.clone()), own.epoch);
         self.shard.handle(event, self.now, Some(TERM));
-        let asked = self.reads(&own, 1);
+        let requests = self.reads(&own, 1);
         assert!(!self.shard.is_leading());
         let gives_back =
             |request: &LogRequest| matches!(request, LogRequest::Resign(it) if it.epoch == 40);
-        asked.iter().any(gives_back)
+        requests.iter().any(gives_back)
     }
 }
 

@@ -4,8 +4,8 @@ use super::*;
 
 /// The number of entries that the node has asked the log to append since the last call.
 fn appended(world: &mut World) -> usize {
-    let asked = std::mem::take(&mut world.asked).into_iter();
-    let appends = asked.filter(|request| matches!(request, LogRequest::Append { .. }));
+    let requests = std::mem::take(&mut world.log_requests).into_iter();
+    let appends = requests.filter(|request| matches!(request, LogRequest::Append { .. }));
     appends.count()
 }
 

@@ -8,7 +8,7 @@ fn reported(world: &World) -> Option<u64> {
 }
 
 /// Lets the node ask the log what it knows, and answer that.
-fn looks(world: &mut World) {
+fn poll_log(world: &mut World) {
     for _ in 0..4 {
         world.now.monotonic = world.now.after(world.shard.setup.poll());
         world.settle();
@@ -34,12 +34,12 @@ fn a_node_whose_report_is_gone_reports_again() {
     assert_eq!(reported(&world), Some(0));
     world.log.carry_out(&membership(false));
     world.event(ShardEvent::Members([].into()));
-    looks(&mut world);
+    poll_log(&mut world);
     assert!(!world.shard.is_leading());
     assert_eq!(reported(&world), None, "it is no member");
     assert!(world.shard.is_known(), "it still follows");
     world.log.carry_out(&membership(true));
-    looks(&mut world);
+    poll_log(&mut world);
     assert_eq!(reported(&world), Some(0));
 }
 
@@ -50,14 +50,14 @@ fn a_node_that_was_removed_reports_no_more_often_than_it_reads() {
     world.term = world.term.map(|term| Term { until, ..term });
     world.log.carry_out(&membership(false));
     world.event(ShardEvent::Members([].into()));
-    looks(&mut world);
-    world.asked.clear();
+    poll_log(&mut world);
+    world.log_requests.clear();
     let pause = world.shard.setup.pause();
     for _ in 0..4 * LEASE.as_nanos() / pause.as_nanos() {
         world.now.monotonic = world.now.after(pause);
         world.settle();
     }
-    let reports = world.asked.iter();
+    let reports = world.log_requests.iter();
     let reports = reports.filter(|it| matches!(it, LogRequest::Report { .. }));
     let reports = reports.count();
     assert!((10..=17).contains(&reports), "{reports}");

@@ -28,7 +28,7 @@ fn connect(world: &mut World) {
 fn break_link(world: &mut World, heard: Option<u64>, adopted: Vec<UnansweredDelivery>) {
     world.event(ShardEvent::PeerDisconnected(PEER));
     world.settle();
-    world.told.clear();
+    world.to_peers.clear();
     world.begin_again(heard);
     world.says(ToLeader::Opened(CLIENT));
     world.says(ToLeader::Adopted(CLIENT, adopted));
@@ -126,14 +126,14 @@ fn a_copy_that_a_connection_has_is_not_sent_again() {
 fn a_leader_that_ends_answers_a_ping_only_while_it_takes_answers() {
     let (mut world, _) = two_copies();
     let pings = |world: &mut World| {
-        world.told.clear();
+        world.to_peers.clear();
         let (sent, heard) = (Tick::ZERO, 2);
         world.says(ToLeader::Ping {
             sent,
             last_copy: heard,
         });
-        let told = world.shard.take_effects().to_peers.into_iter();
-        let grant = told.filter(|(_, told)| matches!(told, ToServing::Granted { .. }));
+        let to_peers = world.shard.take_effects().to_peers.into_iter();
+        let grant = to_peers.filter(|(_, message)| matches!(message, ToServing::Granted { .. }));
         grant.count()
     };
     assert_eq!(pings(&mut world), 1);
@@ -162,14 +162,14 @@ fn a_connection_that_closes_because_its_node_ends_has_failed_nothing() {
         world.says(ToLeader::Bound(other, route, mode));
         world.says(ToLeader::Lent(other, 5));
         world.settle();
-        world.told.clear();
+        world.to_peers.clear();
         if is_ending {
             world.says(ToLeader::Ending);
         }
         world.says(ToLeader::Closing(CLIENT));
         world.says(ToLeader::Closed(CLIENT));
         world.settle();
-        let again = world.told.iter().filter_map(|told| match told {
+        let again = world.to_peers.iter().filter_map(|message| match message {
             ToServing::Connection(to, ToConnection::Deliver(copy)) if *to == other => {
                 Some(copy.revision.seq)
             }
@@ -196,7 +196,7 @@ fn a_node_whose_link_breaks_while_it_ends_has_failed_nothing() {
     let (mut world, copies) = two_copies();
     world.event(ShardEvent::PeerDisconnected(PEER));
     world.settle();
-    world.told.clear();
+    world.to_peers.clear();
     world.begin_again(Some(2));
     world.says(ToLeader::Ending);
     world.says(ToLeader::Opened(CLIENT));
@@ -213,7 +213,7 @@ fn a_node_whose_link_breaks_while_it_ends_has_failed_nothing() {
 fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
     let (mut world, copies) = two_copies();
     world.now.wall_nanos += 7_000_000_000;
-    world.told.clear();
+    world.to_peers.clear();
     let delivery = hyper_delay_protocol::DeliverySelector {
         id: copies[0].id.clone(),
         route: None,
@@ -228,7 +228,7 @@ fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
         },
     );
     world.settle();
-    let until = world.told.iter().find_map(|told| match told {
+    let until = world.to_peers.iter().find_map(|message| match message {
         ToServing::Connection(CLIENT, ToConnection::Touched(4, Reply::Touched { .. }, until)) => {
             Some(*until)
         }

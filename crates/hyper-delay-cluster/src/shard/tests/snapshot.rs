@@ -94,13 +94,13 @@ impl Behind {
         leader.map(|leader| leader.epoch)
     }
 
-    /// The snapshot is there. The disk has this room.
-    fn replaces(&mut self, room: DiskSpace) {
+    /// The snapshot is there. The disk has this space.
+    fn replaces(&mut self, disk_space: DiskSpace) {
         let Follower {
             shard, now, disk, ..
         } = &mut self.follower;
         disk.clone_from(&self.provider.disk);
-        disk.set_disk_space(room);
+        disk.set_disk_space(disk_space);
         assert!(shard.replace(self.attempts, disk.clone(), *now));
     }
 

@@ -110,7 +110,7 @@ impl SentRequests {
     /// one with the earliest end: later operations may match only the others.
     pub(super) fn begun(&mut self, job: &BulkJob) -> bool {
         let asked = self.bulk.iter().enumerate();
-        let asked = asked.filter(|(_, asked)| is_of(job, asked));
+        let asked = asked.filter(|(_, asked)| matches_request(job, asked));
         let first = asked.min_by_key(|(_, asked)| asked.filter.until.unwrap_or(u64::MAX));
         let place = first.map(|(place, _)| place);
         let asked = place.map(|place| self.bulk.remove(place));
@@ -130,7 +130,7 @@ impl RequestCounts {
 }
 
 /// Returns whether a bulk operation is the one that was asked for. Its end in time is not later.
-fn is_of(job: &BulkJob, asked: &BulkRequest) -> bool {
+fn matches_request(job: &BulkJob, asked: &BulkRequest) -> bool {
     let act = match asked.act {
         BulkAct::Kick => JobAction::Kick,
         BulkAct::Delete => JobAction::Delete,

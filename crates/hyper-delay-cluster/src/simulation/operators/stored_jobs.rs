@@ -86,7 +86,7 @@ impl StoredJobs {
             return Ok(());
         };
         if !stored.is_running() {
-            return Err(format!("job {number} goes on after its end: {job:?}"));
+            return Err(format!("job {number} continues after its end: {job:?}"));
         }
         stored.job = job;
         let is_stopped = stored.job.state == JobState::Stopped;

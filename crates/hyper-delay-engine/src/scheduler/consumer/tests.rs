@@ -10,11 +10,11 @@ fn named(id: &str, attempt: Option<u32>) -> DeliverySelector {
 
 fn with_copy(seq: u64) -> Consumer {
     let mut consumer = Consumer::new(1);
-    give(&mut consumer, seq);
+    add_copy(&mut consumer, seq);
     consumer
 }
 
-fn give(consumer: &mut Consumer, seq: u64) {
+fn add_copy(consumer: &mut Consumer, seq: u64) {
     let copy = DeliveryCopy {
         route: "route".into(),
         seq,

@@ -12,9 +12,9 @@ use crate::log::{
 
 /// Returns comparisons that hold if the heartbeat of a node is of a lease. They do not hold if
 /// there is none.
-pub(super) fn is_of(node: &str, lease: LeaseId) -> [Compare; 2] {
+pub(super) fn has_lease(node: &str, lease: LeaseId) -> [Compare; 2] {
     let alive = key::heartbeat(node);
-    let (before, after) = value::of_lease(lease);
+    let (before, after) = value::lease_bounds(lease);
     [
         Compare::value(&*alive, Relation::Greater, before),
         Compare::value(&*alive, Relation::Less, after),
@@ -44,9 +44,10 @@ pub(super) async fn announce(
         return Ok(LogAnswer::Announced(AnnounceOutcome::Done));
     }
     let there = done.read_one()?;
-    let there = there.as_ref().map(value::decode_beat).transpose()?;
+    let there = there.as_ref().map(value::decode_heartbeat).transpose()?;
+    let there = there.map(|it| it.heartbeat);
     Ok(LogAnswer::Announced(match there {
-        Some(beat) if beat.lease == lease => AnnounceOutcome::Done,
+        Some(heartbeat) if heartbeat.lease == lease => AnnounceOutcome::Done,
         there => AnnounceOutcome::Not(there),
     }))
 }
@@ -62,7 +63,7 @@ pub(super) async fn keep_alive(
 ) -> Result<LogAnswer, EtcdError> {
     let value = value::encode_heartbeat(member, lease, ttl, missing_links);
     let txn = Txn::new()
-        .when_all(is_of(&member.node, lease))
+        .when_all(has_lease(&member.node, lease))
         .then(Put::new(key::heartbeat(&member.node), value));
     let done = TxnAnswer::run(client, txn).await?;
     Ok(LogAnswer::Alive(done.succeeded))
@@ -75,7 +76,7 @@ pub(super) async fn leave(
     lease: LeaseId,
 ) -> Result<LogAnswer, EtcdError> {
     let txn = Txn::new()
-        .when_all(is_of(node, lease))
+        .when_all(has_lease(node, lease))
         .then(Delete::new(key::heartbeat(node)));
     TxnAnswer::run(client, txn).await?;
     Ok(LogAnswer::Done)

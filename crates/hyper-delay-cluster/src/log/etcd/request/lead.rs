@@ -1,6 +1,6 @@
 use hyper_delay_etcd::{Client, Compare, Delete, Get, Keys, Put, Relation, Txn};
 
-use super::{TxnAnswer, heartbeat::is_of};
+use super::{TxnAnswer, heartbeat::has_lease};
 use crate::{
     ShardId,
     log::{
@@ -28,7 +28,7 @@ pub(super) async fn lead(
         Compare::mod_revision(alive, Relation::Equal, silence.revision)
     });
     let txn = Txn::new()
-        .when_all(is_of(&member.node, lease))
+        .when_all(has_lease(&member.node, lease))
         .when(Compare::mod_revision(&*lead, Relation::Equal, epoch))
         .when_all(silent)
         .then(Put::new(lead.clone(), value::encode_leader(member, lease)))
@@ -37,7 +37,11 @@ pub(super) async fn lead(
         .or_else(Get::new(Keys::prefix(key::ALIVE)));
     let mut done = TxnAnswer::run(client, txn).await?;
     if done.succeeded {
-        let beat = done.read_one()?;
+        let heartbeat = done.read_one()?;
+        let heartbeat = heartbeat
+            .as_ref()
+            .map(value::decode_heartbeat)
+            .transpose()?;
         return Ok(LogAnswer::Leader(Some(LeaderAndHeartbeat {
             leader: Leader {
                 member: member.clone(),
@@ -45,7 +49,7 @@ pub(super) async fn lead(
                 epoch: done.revision,
                 lease,
             },
-            heartbeat: beat.as_ref().map(value::decode_beat).transpose()?,
+            heartbeat: heartbeat.map(|it| it.heartbeat),
         })));
     }
     let (there, alive) = (done.read_one()?, done.read()?);

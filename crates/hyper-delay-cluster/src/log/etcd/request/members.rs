@@ -28,7 +28,7 @@ pub(super) async fn members(client: &Client) -> Result<LogAnswer, EtcdError> {
         let heartbeat = value::find_heartbeat(&member.node, &alive)?;
         Ok(Membership {
             member,
-            heartbeat: heartbeat.as_ref().map(|it| it.beat),
+            heartbeat: heartbeat.as_ref().map(|it| it.heartbeat),
             missing_links: heartbeat.map(|it| it.missing_links).unwrap_or_default(),
         })
     };

@@ -1,6 +1,6 @@
 use hyper_delay_etcd::{Client, Compare, Get, Keys, Put, Txn};
 
-use super::{TxnAnswer, heartbeat::is_of};
+use super::{TxnAnswer, heartbeat::has_lease};
 use crate::{
     ShardId,
     log::{
@@ -20,7 +20,7 @@ pub(super) async fn report(
     synced: u64,
 ) -> Result<LogAnswer, EtcdError> {
     let txn = Txn::new()
-        .when_all(is_of(node, lease))
+        .when_all(has_lease(node, lease))
         .when(Compare::present(key::node(node)))
         .then(Put::new(
             key::report(shard, node),

@@ -190,15 +190,15 @@ async fn reason_of_each_member_is_short() {
 
 /// A watch tells news again after `fail` befell the member whose news it tells.
 async fn watch(log: &Etcd, fail: impl AsyncFnOnce()) {
-    let told = Mutex::new(0);
-    let count = |news| *told.lock().unwrap() += usize::from(news == LogEvent::Members);
+    let notified = Mutex::new(0);
+    let count = |event| *notified.lock().unwrap() += usize::from(event == LogEvent::Members);
     let test = async {
         let changes = async || {
-            let before = *told.lock().unwrap();
+            let before = *notified.lock().unwrap();
             until(async || {
                 let member = member("a");
                 answer(log, &LogRequest::Join(member)).await;
-                *told.lock().unwrap() > before
+                *notified.lock().unwrap() > before
             })
             .await;
         };

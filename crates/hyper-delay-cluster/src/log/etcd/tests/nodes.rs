@@ -34,7 +34,7 @@ const SHARDS: u16 = 4;
 
 struct RunningEtcdNode {
     node: ClusterNode,
-    told: Receiver<(ShardId, ShardNotice)>,
+    notices: Receiver<(ShardId, ShardNotice)>,
     leads: usize,
     _disk: TempDir,
 }
@@ -70,19 +70,19 @@ impl RunningEtcdNode {
             retention: 256 << 20,
             sync_interval: Duration::from_millis(200),
         };
-        let (tell, told) = channel();
+        let (tell, notices) = channel();
         let node = ClusterNode::start(log, config, clock, Arc::default(), tell).await;
         Self {
             node: node.unwrap(),
-            told,
+            notices,
             leads: 0,
             _disk: disk,
         }
     }
 
     fn hear(&mut self) {
-        for (shard, told) in self.told.try_iter() {
-            match told {
+        for (shard, notice) in self.notices.try_iter() {
+            match notice {
                 ShardNotice::LeadershipChanged(LeadershipChange::Begins(_)) => self.leads += 1,
                 ShardNotice::LeadershipChanged(LeadershipChange::Ends(_)) => self.leads -= 1,
                 ShardNotice::Replaced(_) => {}

@@ -23,7 +23,7 @@ const LEASES: u64 = 6;
 /// The same leadership of a shard in both logs, which number changes differently.
 type Epochs = Vec<(ShardId, u64, u64)>;
 /// The same heartbeat of a node in both logs.
-type Beats = Vec<(Arc<str>, u64, u64)>;
+type Heartbeats = Vec<(Arc<str>, u64, u64)>;
 
 /// The random requests, and what the logs call the same things.
 struct Requests {
@@ -31,7 +31,7 @@ struct Requests {
     /// The same change in both logs: of etcd, by that of the log in memory.
     revisions: BTreeMap<u64, u64>,
     epochs: Epochs,
-    beats: Beats,
+    heartbeats: Heartbeats,
     /// The lease that the heartbeat of each node was of.
     current: BTreeMap<Arc<str>, LeaseId>,
     taken_over: usize,
@@ -83,17 +83,17 @@ impl Requests {
     }
 
     /// The revision of a heartbeat, rather a late one.
-    fn beat(&mut self, node: &str) -> (u64, u64) {
-        let mut latest = self.beats.iter().rev();
-        let latest = latest.find(|beat| &*beat.0 == node);
+    fn heartbeat(&mut self, node: &str) -> (u64, u64) {
+        let mut latest = self.heartbeats.iter().rev();
+        let latest = latest.find(|heartbeat| &*heartbeat.0 == node);
         let none = (Arc::from(node), 0, 0);
         let latest = latest.unwrap_or(&none);
-        let beat = match self.random.usize(0..10) {
+        let heartbeat = match self.random.usize(0..10) {
             0..2 => &none,
-            2 => self.random.choice(&self.beats).unwrap_or(&none),
+            2 => self.random.choice(&self.heartbeats).unwrap_or(&none),
             _ => latest,
         };
-        (beat.1, beat.2)
+        (heartbeat.1, heartbeat.2)
     }
 
     fn over(&mut self, shard: ShardId) -> (Option<Takeover>, Option<Takeover>) {
@@ -109,13 +109,13 @@ impl Requests {
             return (over(epoch.0), over(epoch.1));
         }
         let node = Arc::from(*self.random.choice(&NODES).expect("there are two"));
-        let beat = self.beat(&node);
+        let heartbeat = self.heartbeat(&node);
         let over = |epoch, revision| {
             let node = Arc::clone(&node);
             let silence = Some(SilentHeartbeat { node, revision });
             Some(Takeover { epoch, silence })
         };
-        (over(epoch.0, beat.0), over(epoch.1, beat.1))
+        (over(epoch.0, heartbeat.0), over(epoch.1, heartbeat.1))
     }
 
     /// Returns a place before which all is removed.
@@ -164,7 +164,7 @@ impl Requests {
         let pair = match self.random.u8(0..46) {
             0..4 => {
                 let lease = self.any_lease();
-                both(self.beat(name), |over| LogRequest::Announce {
+                both(self.heartbeat(name), |over| LogRequest::Announce {
                     member: member.clone(),
                     lease,
                     ttl: TTL,
@@ -286,7 +286,7 @@ impl Requests {
         {
             let current = match announced {
                 AnnounceOutcome::Done => Some(*lease),
-                AnnounceOutcome::Not(there) => there.map(|beat| beat.lease),
+                AnnounceOutcome::Not(there) => there.map(|heartbeat| heartbeat.lease),
             };
             let node = member.node.clone();
             self.current.extend(current.map(|lease| (node, lease)));
@@ -327,9 +327,9 @@ impl Requests {
         model: &mut Option<Heartbeat>,
     ) {
         if let (Some(real), Some(model)) = (real, model) {
-            let beat = (node.clone(), real.revision, model.revision);
-            if !self.beats.contains(&beat) {
-                self.beats.push(beat);
+            let heartbeat = (node.clone(), real.revision, model.revision);
+            if !self.heartbeats.contains(&heartbeat) {
+                self.heartbeats.push(heartbeat);
             }
             self.same(real.revision, &mut model.revision);
         }
@@ -399,7 +399,7 @@ async fn run(etcd: &Processes, seed: u64) -> (usize, usize) {
         random: fastrand::Rng::with_seed(seed),
         revisions: BTreeMap::new(),
         epochs: Vec::new(),
-        beats: Vec::new(),
+        heartbeats: Vec::new(),
         current: BTreeMap::new(),
         taken_over: 0,
         first: [0; 3],

@@ -13,7 +13,7 @@ use crate::log::{
 const TTL: Duration = Duration::from_secs(2);
 
 /// Sends a heartbeat, and returns the leader afterwards.
-async fn beat(log: &Etcd, lease: LeaseId) -> LeaderAndHeartbeat {
+async fn keep_alive(log: &Etcd, lease: LeaseId) -> LeaderAndHeartbeat {
     let alive = LogRequest::KeepAlive {
         member: member("a"),
         lease,
@@ -47,14 +47,14 @@ async fn leadership_outlives_a_stalled_leader_of_etcd() {
     let fence = a.fence().await;
     etcd.stop(leader);
     let (begin, mut is_stopped) = (Instant::now(), true);
-    let mut seen = beat(&log, a.lease).await;
+    let mut seen = keep_alive(&log, a.lease).await;
     while is_stopped || begin.elapsed() < 4 * TTL {
         if is_stopped && begin.elapsed() > 2 * TTL {
             etcd.go_on(leader);
             is_stopped = false;
         }
         tokio::time::sleep(TTL / 40).await;
-        let led = beat(&log, a.lease).await;
+        let led = keep_alive(&log, a.lease).await;
         assert_eq!(led.leader.epoch, fence.epoch);
         let (before, after) = (seen.heartbeat.expect("one"), led.heartbeat.expect("one"));
         assert!(before.revision < after.revision);
@@ -87,5 +87,5 @@ async fn leadership_outlives_a_stalled_leader_of_etcd() {
     assert_eq!(appended, LogAnswer::Appended(AppendOutcome::Done));
     // The member that was stopped sees the same.
     let log = etcd.log_at(leader);
-    assert_eq!(beat(&log, a.lease).await.leader.epoch, fence.epoch);
+    assert_eq!(keep_alive(&log, a.lease).await.leader.epoch, fence.epoch);
 }

@@ -18,7 +18,6 @@ use std::{
         Arc, OnceLock,
         mpsc::{Receiver, Sender},
     },
-    thread,
     time::Duration,
 };
 
@@ -37,7 +36,7 @@ use super::{
         peers::Peers,
         tls::LinkTls,
     },
-    log::{Leader, Log, Member, NodeName},
+    log::{Leader, Log, Member},
     merged::MergedStore,
     node::{ClusterNode, NodeConfig, NodeError, ShardHandle},
     setup, shard,
@@ -75,7 +74,7 @@ pub(crate) enum ForwarderMessage {
     /// Of the connections of clients.
     Event(ServerEvent),
     /// Of the cluster.
-    News(ClusterEvent),
+    Cluster(ClusterEvent),
 }
 
 /// An event of the cluster, for the forwarder.
@@ -102,6 +101,20 @@ pub(crate) struct ServingHandles {
     pub(crate) metrics: Arc<Metrics>,
 }
 
+/// The parameters of [`ServingNode::start`].
+#[derive(Debug)]
+pub(crate) struct ServingNodeSetup {
+    pub(crate) config: Arc<Config>,
+    /// The cluster of `config`.
+    pub(crate) cluster: Cluster,
+    /// Sends to `inbox`.
+    pub(crate) messages: Sender<ForwarderMessage>,
+    /// The events of the connections of clients, and of the cluster.
+    pub(crate) inbox: Receiver<ForwarderMessage>,
+    pub(crate) clock: Clock,
+    pub(crate) pulses: Arc<ThreadProgress>,
+}
+
 /// A node at work. Dropping it ends the node as a crash would. The thread of the forwarder ends with
 /// [`ServerEvent::Abandoned`].
 #[derive(Debug)]
@@ -118,7 +131,8 @@ pub(crate) struct ServingNode {
 }
 
 impl ServingNode {
-    /// Takes part in the cluster, and serves connections from now on, whose events come in `inbox`.
+    /// Takes part in the cluster, and serves connections from now on, whose events come in
+    /// `setup.inbox`.
     ///
     /// # Errors
     ///
@@ -129,28 +143,23 @@ impl ServingNode {
     /// If the future is dropped, the stores are opened nevertheless, and closed again.
     pub(crate) async fn start(
         log: Arc<impl Log>,
-        (config, cluster): (Arc<Config>, &Cluster),
-        (messages, inbox): (Sender<ForwarderMessage>, Receiver<ForwarderMessage>),
-        clock: Clock,
-        pulses: Arc<ThreadProgress>,
+        setup: ServingNodeSetup,
     ) -> Result<(Self, ServingHandles), ServingError> {
-        let tls = setup::link_files(cluster).map(|files| LinkTls::load(&files));
-        let tls = tls.transpose()?;
-        let trouble = tls.as_ref().and_then(|tls| tls.trouble(&cluster.advertise));
-        if let Some(trouble) = trouble {
-            tracing::warn!(target: TARGET, "the links to this node will fail: {trouble}");
-        }
-        let (charter, members) = discover::discover(&*log, cluster).await?;
-        let node: NodeName = setup::member(cluster).node;
+        let ServingNodeSetup {
+            config,
+            cluster,
+            messages,
+            inbox,
+            clock,
+            pulses,
+        } = setup;
+        let tls = load_link_tls(&cluster)?;
+        let (charter, members) = discover::discover(&*log, &cluster).await?;
+        let member = setup::member(&cluster);
+        let node = member.node.clone();
         let metrics: Arc<Metrics> = Arc::default();
 
         let shards: Arc<OnceLock<Arc<[ShardHandle]>>> = Arc::default();
-        let of_clocks = shards.clone();
-        let clocks = PeerClocks::new(clock, move |is_off| {
-            for shard in of_clocks.get().into_iter().flat_map(|shards| shards.iter()) {
-                shard.event(shard::ShardEvent::ClockIsOff(is_off));
-            }
-        });
         let endpoint = LinkEndpoint::new(
             LinkSetup {
                 charter,
@@ -159,28 +168,22 @@ impl ServingNode {
                 most_waiting: MOST_WAITING,
                 silence: cluster.lease(),
             },
-            clocks,
+            clocks_for(shards.clone(), clock),
         );
         endpoint.missing_links().add_members(&members, &node);
         let listener = LinkListener::bind(endpoint.clone(), cluster.bind_addr, config.open).await?;
-        let of_peers = shards.clone();
-        let peers = Peers::new(charter.shards, move |shard, event| {
-            // No link is accepted before the shards are there.
-            if let Some(shards) = of_peers.get() {
-                shards[usize::from(shard.0)].event(event);
-            }
-        });
+        let peers = peers_for(shards.clone(), charter);
         let merged: Arc<OnceLock<_>> = Arc::default();
-        let front = ToForwarder {
+        let observer = ToForwarder {
             messages: messages.clone(),
             peers: peers.clone(),
             store: merged.clone(),
         };
         let setup = NodeConfig {
             charter,
-            member: setup::member(cluster),
+            member,
             members,
-            lease: setup::lease_times(cluster),
+            lease: setup::lease_times(&cluster),
             missing_links: endpoint.missing_links().clone(),
             config: config.clone(),
             metrics: metrics.clone(),
@@ -188,24 +191,24 @@ impl ServingNode {
             retention: RETENTION / u64::from(charter.shards),
             sync_interval: SYNC,
         };
-        let started = ClusterNode::start(log, setup, clock, pulses.clone(), front).await?;
+        let started = ClusterNode::start(log, setup, clock, pulses.clone(), observer).await?;
         let shards = shards.get_or_init(|| started.shards().clone()).clone();
         let store = Arc::new(MergedStore::new(shards.iter().map(ShardHandle::store)));
         let store = merged.get_or_init(|| store).clone();
         started.set_endpoint(endpoint.clone());
         let listener = listener.with_snapshots(started.snapshot_provider());
-        let of_links = messages.clone();
-        let links = OutgoingLinks::new(endpoint, started.is_node(), move |news| {
+
+        let link_events = messages.clone();
+        let links = OutgoingLinks::new(endpoint, started.is_node(), move |event| {
             // The forwarder is gone when the node ends.
-            let _ = of_links.send(ForwarderMessage::News(ClusterEvent::Link(news)));
+            let _ = link_events.send(ForwarderMessage::Cluster(ClusterEvent::Link(event)));
         });
         let setup =
             forward::ForwarderSetup::new(node.clone(), charter.shards, cluster.lease(), &config);
-        let forwarder = Forwarder::new(setup, metrics.clone(), clock.now());
         let (settle, settled) = oneshot::channel();
-        let forwarding = ForwarderThread {
+        let forwarder = ForwarderThread {
             node,
-            forwarder,
+            forwarder: Forwarder::new(setup, metrics.clone(), clock.now()),
             inbox,
             outboxes: ConnectionOutboxes::default(),
             links,
@@ -217,19 +220,12 @@ impl ServingNode {
             runtime: Handle::current(),
             waiting: WaitingCallers::new(settle),
         };
-        let (end, ended) = oneshot::channel();
-        let thread = thread::Builder::new().name("forwarder".to_owned());
-        let running = thread.spawn(move || {
-            let _end = end;
-            forwarding.run();
-        });
-        running.map_err(NodeError::Thread)?;
         let serving = Self {
             node: started,
             patience: cluster.lease(),
             messages,
             settled,
-            forwarder: ended,
+            forwarder: forwarder.spawn()?,
             listener: ListenerTask(tokio::spawn(listener.run(peers))),
         };
         let handles = ServingHandles { store, metrics };
@@ -276,6 +272,36 @@ impl ServingNode {
         let _ = (&mut forwarder).await;
         Ok(stopped?)
     }
+}
+
+/// Loads the files of TLS between nodes, and warns if no node could connect to this one with them.
+fn load_link_tls(cluster: &Cluster) -> Result<Option<LinkTls>, ServingError> {
+    let tls = setup::link_files(cluster).map(|files| LinkTls::load(&files));
+    let tls = tls.transpose()?;
+    let trouble = tls.as_ref().and_then(|tls| tls.trouble(&cluster.advertise));
+    if let Some(trouble) = trouble {
+        tracing::warn!(target: TARGET, "the links to this node will fail: {trouble}");
+    }
+    Ok(tls)
+}
+
+/// Returns the clocks of the other nodes, which notify the shards when that of this node is wrong.
+fn clocks_for(shards: Arc<OnceLock<Arc<[ShardHandle]>>>, clock: Clock) -> Arc<PeerClocks> {
+    PeerClocks::new(clock, move |is_off| {
+        for shard in shards.get().into_iter().flat_map(|shards| shards.iter()) {
+            shard.event(shard::ShardEvent::ClockIsOff(is_off));
+        }
+    })
+}
+
+/// Returns the links of other nodes, whose events reach the shards.
+fn peers_for(shards: Arc<OnceLock<Arc<[ShardHandle]>>>, charter: Charter) -> Arc<Peers> {
+    Peers::new(charter.shards, move |shard, event| {
+        // No link is accepted before the shards are there.
+        if let Some(shards) = shards.get() {
+            shards[usize::from(shard.0)].event(event);
+        }
+    })
 }
 
 /// Ends the listener for links when it is dropped.

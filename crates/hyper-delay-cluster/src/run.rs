@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     log::Log,
-    serve::{ForwarderMessage, ServingError, ServingNode},
+    serving_node::{ForwarderMessage, ServingError, ServingNode, ServingNodeSetup},
 };
 use hyper_delay_config::Cluster;
 #[cfg(feature = "etcd")]
@@ -59,27 +59,45 @@ impl From<ClusterError> for ServeError {
     }
 }
 
-/// Serves connections of a listener as a node of a cluster in etcd, until `shutdown` resolves, and
-/// notes in `progress` what the server has reached.
+/// The parameters of [`run`].
+#[cfg(feature = "etcd")]
+#[derive(Debug)]
+pub struct ServerSetup {
+    /// Accepts the connections of clients.
+    pub listener: TcpListener,
+    /// The configuration, and those that replace it later.
+    pub configs: watch::Receiver<Config>,
+    /// What is not in the configuration.
+    pub options: ServeOptions,
+    /// Notes what the server has reached.
+    pub progress: Arc<ServerProgress>,
+}
+
+/// Serves connections of a listener as a node of a cluster in etcd, until `shutdown` resolves.
 ///
 /// # Errors
 ///
 /// Those of `hyper_delay::run`, or if the node cannot take part in its cluster.
 #[cfg(feature = "etcd")]
 pub async fn run(
-    (listener, configs, options): (TcpListener, watch::Receiver<Config>, ServeOptions),
+    setup: ServerSetup,
     cluster: &Cluster,
-    progress: Arc<ServerProgress>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    let ServerSetup {
+        listener,
+        configs,
+        options,
+        progress,
+    } = setup;
     let options = options.into_parts();
     let http = start_http(&listener, &configs, options.http)?;
-    let front = Frontend::prepare(listener, configs, http, progress).await?;
+    let frontend = Frontend::prepare(listener, configs, http, progress).await?;
     if options.accept_loss {
         return Err(ClusterError(ClusterErrorKind::AcceptLoss).into());
     }
     let log = connect(cluster).map_err(ClusterError)?;
-    serve_with(front, cluster, Arc::new(log), shutdown).await
+    serve_with(frontend, cluster, Arc::new(log), shutdown).await
 }
 
 #[cfg(feature = "etcd")]
@@ -91,23 +109,25 @@ fn connect(cluster: &Cluster) -> Result<crate::log::etcd::Etcd, ClusterErrorKind
 
 /// Serves as a node of the cluster that `log` has.
 async fn serve_with(
-    front: Frontend,
+    frontend: Frontend,
     cluster: &Cluster,
     log: Arc<impl Log>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let (mail, inbox) = mpsc::channel();
-    let events = EventSender::new(mail.clone(), ForwarderMessage::Event);
+    let (messages, inbox) = mpsc::channel();
+    let events = EventSender::new(messages.clone(), ForwarderMessage::Event);
     let _guard = AbandonGuard(events.clone());
     let mut shutdown = pin!(shutdown);
     let runtime = NodeRuntime::start()?;
-    let (config, cluster) = (front.config.clone(), cluster.clone());
-    let (channel, clock) = ((mail, inbox), front.clock);
-    let pulses = front.progress.pulses.clone();
-    let starting = async move {
-        let config = (config, &cluster);
-        ServingNode::start(log, config, channel, clock, pulses).await
+    let setup = ServingNodeSetup {
+        config: frontend.config.clone(),
+        cluster: cluster.clone(),
+        messages,
+        inbox,
+        clock: frontend.clock,
+        pulses: frontend.progress.pulses.clone(),
     };
+    let starting = ServingNode::start(log, setup);
     let started = tokio::select! {
         started = runtime.run(starting) => started,
         () = &mut shutdown => {
@@ -115,18 +135,18 @@ async fn serve_with(
             return Ok(());
         }
     };
-    let (serving, offer) = started.map_err(failed)?;
-    let engine = Backend {
-        gauges: offer.gauges(),
-        store: offer.store,
-        metrics: offer.metrics,
+    let (serving, handles) = started.map_err(failed)?;
+    let backend = Backend {
+        gauges: handles.gauges(),
+        store: handles.store,
+        metrics: handles.metrics,
         freshness: Freshness::of_replicas(events.clone()),
     };
     let threads = NodeThreads {
         serving: Some(serving),
         runtime,
     };
-    front.serve(events, engine, threads, shutdown).await
+    frontend.serve(events, backend, threads, shutdown).await
 }
 
 /// The threads of a node.

@@ -55,11 +55,11 @@ impl ShardObserver for ToForwarder {
             ShardNotice::Messages(..) | ShardNotice::LeadershipChanged(_) => return,
         };
         // The forwarder is gone when the node ends.
-        let _ = self.messages.send(ForwarderMessage::News(event));
+        let _ = self.messages.send(ForwarderMessage::Cluster(event));
     }
 
     fn set_members(&mut self, members: &Arc<[Member]>) {
-        let news = ClusterEvent::Members(members.clone());
-        let _ = self.messages.send(ForwarderMessage::News(news));
+        let event = ClusterEvent::Members(members.clone());
+        let _ = self.messages.send(ForwarderMessage::Cluster(event));
     }
 }

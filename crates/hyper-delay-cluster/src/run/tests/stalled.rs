@@ -9,14 +9,14 @@ use crate::{ShardId, log::LogAnswer};
 
 impl Nodes {
     /// Returns the revision of the heartbeat of the first node. 0: there is none.
-    fn beat(&self) -> u64 {
+    fn heartbeat_revision(&self) -> u64 {
         let LogAnswer::Members(members) = self.log.carry_out(&LogRequest::Members) else {
             panic!("no members");
         };
         members[0]
             .heartbeat
             .as_ref()
-            .map_or(0, |beat| beat.revision)
+            .map_or(0, |heartbeat| heartbeat.revision)
     }
 
     /// Returns the entry up to which the first node has synced a shard, for the shard that has
@@ -54,7 +54,7 @@ fn lease_is_kept_alive_while_clients_occupy_the_workers() {
     let runtime = runtime();
     let handle = runtime.handle();
     let nodes = handle.block_on(runtime_task(handle, Nodes::start(1)));
-    until(|| nodes.beat() > 0);
+    until(|| nodes.heartbeat_revision() > 0);
     let (release, released) = channel::<()>();
     let (tell, occupied) = channel();
     handle.spawn(async move {
@@ -62,8 +62,8 @@ fn lease_is_kept_alive_while_clients_occupy_the_workers() {
         let _ = released.recv();
     });
     occupied.recv_timeout(PATIENCE).unwrap();
-    let before = nodes.beat();
-    until(|| nodes.beat() > before);
+    let before = nodes.heartbeat_revision();
+    until(|| nodes.heartbeat_revision() > before);
     drop(release);
     handle.block_on(runtime_task(handle, nodes.stop_all()));
 }
@@ -74,7 +74,7 @@ fn node_syncs_its_replicas_while_clients_occupy_the_blocking_threads() {
     let handle = runtime.handle();
     let nodes = handle.block_on(runtime_task(handle, Nodes::start(1)));
     // The start of the server needs that thread.
-    until(|| nodes.beat() > 0);
+    until(|| nodes.heartbeat_revision() > 0);
     let (release, released) = channel::<()>();
     let (tell, occupied) = channel();
     handle.spawn_blocking(move || {

@@ -5,6 +5,7 @@ use std::{
     iter,
     ops::ControlFlow,
     sync::{Arc, mpsc::Receiver},
+    thread,
     time::Duration,
 };
 
@@ -15,7 +16,7 @@ use crate::{
     forward::{self, CallerId, Forwarder, ForwarderEffects},
     link::{self, outgoing_links::OutgoingLinks},
     log::NodeName,
-    node::{CurrentTerm, ShardHandle},
+    node::{CurrentTerm, NodeError, ShardHandle},
     shard, shard_of_seq,
 };
 use hyper_delay_engine::{
@@ -68,8 +69,20 @@ impl WaitingCallers {
 }
 
 impl ForwarderThread {
+    /// Starts the thread. The receiver resolves when it has ended.
+    pub(super) fn spawn(self) -> Result<oneshot::Receiver<()>, NodeError> {
+        let (end, ended) = oneshot::channel();
+        let thread = thread::Builder::new().name("forwarder".to_owned());
+        let running = thread.spawn(move || {
+            let _end = end;
+            self.run();
+        });
+        running.map_err(NodeError::Thread)?;
+        Ok(ended)
+    }
+
     /// Runs until it is abandoned.
-    pub(super) fn run(mut self) {
+    fn run(mut self) {
         self.serve();
         self.outboxes.close();
     }
@@ -112,7 +125,7 @@ impl ForwarderThread {
                             return;
                         }
                     }
-                    ForwarderMessage::News(event) => self.handle_cluster_event(event, now),
+                    ForwarderMessage::Cluster(event) => self.handle_cluster_event(event, now),
                 }
             }
         }

@@ -136,8 +136,8 @@ impl Nodes {
         let (stop, stopping) = oneshot::channel();
         let server = tokio::spawn(async move {
             let (_fixed, configs) = watch::channel(config);
-            let front = Frontend::prepare(listener, configs, None, Arc::default()).await?;
-            let ended = serve_with(front, &cluster, log, async {
+            let frontend = Frontend::prepare(listener, configs, None, Arc::default()).await?;
+            let ended = serve_with(frontend, &cluster, log, async {
                 let _ = stopping.await;
             })
             .await;

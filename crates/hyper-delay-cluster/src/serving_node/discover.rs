@@ -42,7 +42,7 @@ async fn ask(
     cluster: &Cluster,
     request: LogRequest,
 ) -> Result<LogAnswer, ServingError> {
-    let mut is_told = false;
+    let mut is_logged = false;
     loop {
         match log.call(request.clone()).await {
             Ok(answer) => return Ok(answer),
@@ -50,7 +50,7 @@ async fn ask(
                 return Err(ServingError::Damage(error));
             }
             Err(error) => {
-                if !std::mem::replace(&mut is_told, true) {
+                if !std::mem::replace(&mut is_logged, true) {
                     tracing::warn!(
                         target: TARGET,
                         etcd = %cluster.etcd.join(","),
