@@ -28,10 +28,11 @@
 //!
 //! Let `ttl` be the length of a lease.
 //!
-//! 1. A node acts under a lease only within its *term*. A term begins with the answer to a keep-alive.
-//!    Every such answer moves its end to 7/8 `ttl` after that keep-alive was *sent*, if the term
-//!    has not ended when the answer is there. After the end the node uses a new lease, which it
-//!    announces no earlier than one `ttl` after that keep-alive was sent ([`lease`](super::lease)).
+//! 1. A node acts under a lease only within its *term*. A term begins with the answer to a
+//!    keep-alive. Every such answer moves its end to 7/8 `ttl` after that keep-alive was *sent*, if
+//!    the term has not ended when the answer is there. After the end the node uses a new lease,
+//!    which it announces no earlier than one `ttl` after that keep-alive was sent
+//!    ([`lease`](super::lease)).
 //! 2. A node acts for a shard only under the lease with which it leads. A serving node acts for
 //!    another node for a time that it counts from before that node read its term.
 //! 3. Another process replaces a heartbeat only after it has seen it unchanged for one `ttl`, or

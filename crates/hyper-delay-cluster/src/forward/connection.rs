@@ -145,7 +145,7 @@ impl ServedConnection {
 
     /// Returns the number of its deliveries in flight of a shard.
     pub(super) fn used(&mut self, shard: ShardId, now: Tick) -> u16 {
-        let of_shard = self.deliveries.of_shard(shard);
+        let of_shard = self.deliveries.in_flight_of_shard(shard);
         let used = of_shard.filter(|(_, delivered)| delivered.until > now);
         u16::try_from(used.count()).unwrap_or(u16::MAX)
     }

@@ -316,8 +316,8 @@ impl ServedDeliveries {
         of_shard.into_iter().filter(concerns_it).collect()
     }
 
-    /// The deliveries in flight of a shard.
-    pub(super) fn of_shard(
+    /// Returns the deliveries in flight of a shard.
+    pub(super) fn in_flight_of_shard(
         &mut self,
         shard: ShardId,
     ) -> impl Iterator<Item = (&Arc<str>, &mut ServedDelivery)> {

@@ -211,7 +211,7 @@ impl Forwarder {
             let routes: Vec<(Arc<str>, RegisterMode)> =
                 routes.map(|(route, mode)| (route.clone(), *mode)).collect();
             let deferred = connection.deliveries.take_deferred(shard, epoch);
-            let in_flight = connection.deliveries.of_shard(shard);
+            let in_flight = connection.deliveries.in_flight_of_shard(shard);
             let adopted: Vec<UnansweredDelivery> = in_flight
                 .filter(|(_, delivered)| delivered.until > now)
                 .map(|(id, delivered)| {

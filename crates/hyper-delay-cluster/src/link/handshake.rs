@@ -269,7 +269,7 @@ fn broken(error: io::Error) -> LinkError {
     }
 }
 
-fn is_of_tls(error: &io::Error) -> bool {
+fn is_tls_error(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|it| it.is::<rustls::Error>())
 }
 
@@ -282,7 +282,7 @@ async fn receive<R: AsyncRead + Unpin>(
         Ok(Some(content)) => content,
         Ok(None) => return Err(LinkError::HungUp),
         // With TLS 1.3 the side that connects learns of a refused certificate only now.
-        Err(error) if is_of_tls(&error) => return Err(LinkError::Tls(error)),
+        Err(error) if is_tls_error(&error) => return Err(LinkError::Tls(error)),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             return Err(LinkError::NotANode);
         }

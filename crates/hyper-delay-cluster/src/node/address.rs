@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(known(&log), [at("a:2")]);
     }
 
-    /// A log from which an operator removes the node as soon as it was told the members.
+    /// A log from which an operator removes the node as soon as it has read the members.
     struct Removing(Arc<SharedLog>, Arc<FakeConnection>);
 
     impl Log for Removing {

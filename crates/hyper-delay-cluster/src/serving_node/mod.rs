@@ -10,6 +10,7 @@
 mod discover;
 mod error;
 mod forwarder_thread;
+mod node_links;
 mod shard_memory;
 mod to_forwarder;
 
@@ -29,17 +30,14 @@ use super::{
     Charter, ShardId,
     forward::{self, Forwarder, wire::ToServing},
     link::{
-        LinkEndpoint, LinkSetup,
-        listener::LinkListener,
+        LinkSetup,
         outgoing_links::{self, OutgoingLinks},
-        peer_clocks::PeerClocks,
-        peers::Peers,
         tls::LinkTls,
     },
     log::{Leader, Log, Member},
     merged::MergedStore,
     node::{ClusterNode, NodeConfig, NodeError, ShardHandle},
-    setup, shard,
+    setup,
 };
 use forwarder_thread::{ForwarderThread, WaitingCallers};
 use hyper_delay_config::{Cluster, Config};
@@ -50,6 +48,7 @@ use hyper_delay_engine::{
 };
 use hyper_delay_fjall::Embedded;
 use hyper_delay_server::{driver::ServerEvent, http::ReadGauges, outbox::ConnectionOutboxes};
+use node_links::NodeLinks;
 use to_forwarder::ToForwarder;
 
 /// The target of its events in the log.
@@ -159,20 +158,19 @@ impl ServingNode {
         let node = member.node.clone();
         let metrics: Arc<Metrics> = Arc::default();
 
-        let shards: Arc<OnceLock<Arc<[ShardHandle]>>> = Arc::default();
-        let endpoint = LinkEndpoint::new(
-            LinkSetup {
-                charter,
-                node: node.clone(),
-                tls,
-                most_waiting: MOST_WAITING,
-                silence: cluster.lease(),
-            },
-            clocks_for(shards.clone(), clock),
-        );
-        endpoint.missing_links().add_members(&members, &node);
-        let listener = LinkListener::bind(endpoint.clone(), cluster.bind_addr, config.open).await?;
-        let peers = peers_for(shards.clone(), charter);
+        let link_setup = LinkSetup {
+            charter,
+            node: node.clone(),
+            tls,
+            most_waiting: MOST_WAITING,
+            silence: cluster.lease(),
+        };
+        let NodeLinks {
+            endpoint,
+            listener,
+            peers,
+            shards,
+        } = NodeLinks::bind(link_setup, &members, &cluster, &config, clock).await?;
         let merged: Arc<OnceLock<_>> = Arc::default();
         let observer = ToForwarder {
             messages: messages.clone(),
@@ -283,25 +281,6 @@ fn load_link_tls(cluster: &Cluster) -> Result<Option<LinkTls>, ServingError> {
         tracing::warn!(target: TARGET, "the links to this node will fail: {trouble}");
     }
     Ok(tls)
-}
-
-/// Returns the clocks of the other nodes, which notify the shards when that of this node is wrong.
-fn clocks_for(shards: Arc<OnceLock<Arc<[ShardHandle]>>>, clock: Clock) -> Arc<PeerClocks> {
-    PeerClocks::new(clock, move |is_off| {
-        for shard in shards.get().into_iter().flat_map(|shards| shards.iter()) {
-            shard.event(shard::ShardEvent::ClockIsOff(is_off));
-        }
-    })
-}
-
-/// Returns the links of other nodes, whose events reach the shards.
-fn peers_for(shards: Arc<OnceLock<Arc<[ShardHandle]>>>, charter: Charter) -> Arc<Peers> {
-    Peers::new(charter.shards, move |shard, event| {
-        // No link is accepted before the shards are there.
-        if let Some(shards) = shards.get() {
-            shards[usize::from(shard.0)].event(event);
-        }
-    })
 }
 
 /// Ends the listener for links when it is dropped.

@@ -107,7 +107,7 @@ impl<S: Store> Shard<S> {
     /// Passes an input from outside to the scheduler, if the leader still accepts it.
     pub(super) fn accept_input(&mut self, input: SchedulerInput, now: Now) {
         let is_ending = self.is_ending();
-        if self.accepts_answers(now) && (!is_ending || is_of_delivery(&input)) {
+        if self.accepts_answers(now) && (!is_ending || is_delivery_outcome(&input)) {
             self.input(input, now);
         }
     }
@@ -182,7 +182,7 @@ impl<S: Store> Shard<S> {
 }
 
 /// Returns whether an input is the outcome of a delivery.
-const fn is_of_delivery(input: &SchedulerInput) -> bool {
+const fn is_delivery_outcome(input: &SchedulerInput) -> bool {
     matches!(
         input,
         SchedulerInput::Acked(_)

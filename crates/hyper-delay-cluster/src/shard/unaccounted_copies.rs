@@ -14,8 +14,8 @@ pub(super) struct UnaccountedCopies {
     added: u64,
 }
 
-/// The revision and the round of a copy. A node can have several copies of a round: they are told
-/// apart by the order in which they were added.
+/// The revision and the round of a copy. A node can have several copies of a round: the order in
+/// which they were added distinguishes them.
 type CopyKey = (u64, u32, u64);
 
 #[derive(Debug)]
