@@ -66,8 +66,8 @@ impl World {
             };
             let leading = self.links[&peer].leading;
             let event = shard::ShardEvent::PeerMessage(peer, message);
-            let happening = SimulationEvent::ToLeader(peer, leading, shard, event);
-            self.after(arrives, happening);
+            let event = SimulationEvent::ToLeader(peer, leading, shard, event);
+            self.after(arrives, event);
         }
         // A socket can be slow.
         let pause = match self.random.u8(0..10) {
