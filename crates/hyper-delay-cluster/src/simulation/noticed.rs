@@ -86,7 +86,7 @@ fn a_lease_without_a_margin_is_noticed() {
 
 #[test]
 fn a_lease_that_counts_from_the_answer_is_noticed() {
-    is_noticed(PlantedFault::CountsFromReceipt, FaultSet::All, 448);
+    is_noticed(PlantedFault::CountsFromReceipt, FaultSet::All, 747);
 }
 
 #[test]
