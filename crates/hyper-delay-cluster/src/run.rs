@@ -14,6 +14,7 @@ use crate::{
 use hyper_delay_config::Cluster;
 #[cfg(feature = "etcd")]
 use hyper_delay_config::Config;
+use hyper_delay_engine::sizes::Sizes;
 use hyper_delay_server::{
     AbandonGuard, ServeError,
     driver::EventSender,
@@ -97,7 +98,7 @@ pub async fn run(
         return Err(ClusterError(ClusterErrorKind::AcceptLoss).into());
     }
     let log = connect(cluster).map_err(ClusterError)?;
-    serve_with(frontend, cluster, Arc::new(log), shutdown).await
+    serve_with(frontend, cluster, Arc::new(log), options.sizes, shutdown).await
 }
 
 #[cfg(feature = "etcd")]
@@ -112,6 +113,7 @@ async fn serve_with(
     frontend: Frontend,
     cluster: &Cluster,
     log: Arc<impl Log>,
+    sizes: Sizes,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let (messages, inbox) = mpsc::channel();
@@ -126,6 +128,7 @@ async fn serve_with(
         inbox,
         clock: frontend.clock,
         pulses: frontend.progress.pulses.clone(),
+        sizes,
     };
     let starting = ServingNode::start(log, setup);
     let started = tokio::select! {

@@ -26,8 +26,7 @@ pub struct ImportReport {
     /// The beginnings of the journals, by the numbers of the shards.
     pub journal_starts: Vec<JournalStart>,
     /// The numbers of bulk operations before, and their new ones.
-    #[cfg(test)]
-    pub(crate) jobs: BTreeMap<u64, u64>,
+    pub jobs: BTreeMap<u64, u64>,
 }
 
 impl fmt::Display for ImportReport {
@@ -84,13 +83,10 @@ pub(crate) fn split<S: Store, T: Store>(
     let remembered =
         splitting.rows[Space::DoneEven as usize] + splitting.rows[Space::DoneOdd as usize];
     let beginnings = splitting.finish()?;
-    #[cfg(not(test))]
-    drop(jobs);
     Ok(ImportReport {
         counts: total,
         remembered,
         journal_starts: beginnings,
-        #[cfg(test)]
         jobs,
     })
 }

@@ -50,7 +50,9 @@ use super::{
     snapshot::{SnapshotProvider, SnapshotUnavailable},
 };
 use hyper_delay_config::Config;
-use hyper_delay_engine::{clock::Clock, metrics::Metrics, thread_progress::ThreadProgress};
+use hyper_delay_engine::{
+    clock::Clock, metrics::Metrics, sizes::Sizes, thread_progress::ThreadProgress,
+};
 use hyper_delay_fjall::node_directory::WeakNodeDirectory;
 use lease_task::LeaseEnding;
 use task_exit::{TaskExit, TaskExitGuard};
@@ -88,6 +90,8 @@ pub(crate) struct NodeConfig {
     pub retention: u64,
     /// The interval between syncs of applied entries.
     pub sync_interval: Duration,
+    /// The sizes of the scheduler.
+    pub sizes: Sizes,
 }
 
 /// A running node. Dropping it ends it as a crash would: its threads end shortly after.

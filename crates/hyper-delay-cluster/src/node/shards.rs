@@ -18,17 +18,9 @@ use crate::{
     shard::{Shard, ShardEvent, ShardSetup},
     snapshot::SnapshotUnavailable,
 };
-use hyper_delay_engine::{
-    clock::Clock, metrics::MemoryGauges, scheduler::SchedulerSettings, sizes::Sizes,
-};
+use hyper_delay_engine::{clock::Clock, metrics::MemoryGauges, scheduler::SchedulerSettings};
 use hyper_delay_fjall::{Embedded, node_directory::NodeDirectory};
 use hyper_delay_store::ReadStore;
-
-#[cfg(not(test))]
-const SIZES: Sizes = Sizes::SERVER;
-/// A short test crosses the boundaries of pages.
-#[cfg(test)]
-const SIZES: Sizes = Sizes::SMALL;
 
 /// A shard of a running node.
 #[derive(Debug, Clone)]
@@ -182,7 +174,7 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<OpenedShards, NodeError
     let directory = NodeDirectory::lock(&config.config.data_dir, charter.shards)?;
     let directory = directory.with_reserve(config.config.disk_reserve_mib << 20);
     let settings = SchedulerSettings::from(config.config.clone())
-        .with_sizes(SIZES)
+        .with_sizes(config.sizes)
         .for_shard(charter.shards);
     let members = members::names(&config.members);
     let open = |id: ShardId| {

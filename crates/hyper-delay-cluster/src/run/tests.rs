@@ -31,6 +31,7 @@ use crate::{
     },
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::sizes::Sizes;
 use hyper_delay_fjall::node_directory::NodeDirectory;
 
 const SHARDS: u16 = 4;
@@ -137,7 +138,7 @@ impl Nodes {
         let server = tokio::spawn(async move {
             let (_fixed, configs) = watch::channel(config);
             let frontend = Frontend::prepare(listener, configs, None, Arc::default()).await?;
-            let ended = serve_with(frontend, &cluster, log, async {
+            let ended = serve_with(frontend, &cluster, log, Sizes::SMALL, async {
                 let _ = stopping.await;
             })
             .await;

@@ -44,6 +44,7 @@ use hyper_delay_config::{Cluster, Config};
 use hyper_delay_engine::{
     clock::Clock,
     metrics::{self, GaugeLimits, Gauges, MemoryGauges, Metrics},
+    sizes::Sizes,
     thread_progress::ThreadProgress,
 };
 use hyper_delay_fjall::Embedded;
@@ -112,6 +113,8 @@ pub(crate) struct ServingNodeSetup {
     pub(crate) inbox: Receiver<ForwarderMessage>,
     pub(crate) clock: Clock,
     pub(crate) pulses: Arc<ThreadProgress>,
+    /// The sizes of the schedulers.
+    pub(crate) sizes: Sizes,
 }
 
 /// A node at work. Dropping it ends the node as a crash would. The thread of the forwarder ends with
@@ -151,6 +154,7 @@ impl ServingNode {
             inbox,
             clock,
             pulses,
+            sizes,
         } = setup;
         let tls = load_link_tls(&cluster)?;
         let (charter, members) = discover::discover(&*log, &cluster).await?;
@@ -188,6 +192,7 @@ impl ServingNode {
             group_bytes: GROUP,
             retention: RETENTION / u64::from(charter.shards),
             sync_interval: SYNC,
+            sizes,
         };
         let started = ClusterNode::start(log, setup, clock, pulses.clone(), observer).await?;
         let shards = shards.get_or_init(|| started.shards().clone()).clone();

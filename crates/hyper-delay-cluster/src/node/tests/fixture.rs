@@ -23,7 +23,7 @@ use crate::{
     node::{ClusterNode, NodeConfig, NodeError, ShardNotice},
 };
 use hyper_delay_config::Config;
-use hyper_delay_engine::{clock::Clock, scheduler::ConsumerId};
+use hyper_delay_engine::{clock::Clock, scheduler::ConsumerId, sizes::Sizes};
 use hyper_delay_store::{ReadStore as _, Space, record};
 
 pub(super) const SHARDS: usize = 3;
@@ -102,6 +102,7 @@ impl Cluster {
             group_bytes: 64 << 10,
             retention: self.retention,
             sync_interval: self.sync_interval,
+            sizes: Sizes::SMALL,
         }
     }
 

@@ -25,6 +25,7 @@ use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
     scheduler::{ConsumerMessage, SchedulerInput},
+    sizes::Sizes,
 };
 use hyper_delay_protocol::Reply;
 
@@ -63,6 +64,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
         group_bytes: 64 << 10,
         retention: 256 << 20,
         sync_interval: Duration::from_millis(500),
+        sizes: Sizes::SMALL,
     };
     shows("before the start");
     let (tell, notices) = channel();

@@ -20,7 +20,7 @@ use crate::{
     shard::LeadershipChange,
 };
 use hyper_delay_config::Config;
-use hyper_delay_engine::clock::Clock;
+use hyper_delay_engine::{clock::Clock, sizes::Sizes};
 
 const PATIENCE: Duration = testkit::PATIENCE;
 
@@ -69,6 +69,7 @@ impl RunningEtcdNode {
             group_bytes: 64 << 10,
             retention: 256 << 20,
             sync_interval: Duration::from_millis(200),
+            sizes: Sizes::SMALL,
         };
         let (tell, notices) = channel();
         let node = ClusterNode::start(log, config, clock, Arc::default(), tell).await;
