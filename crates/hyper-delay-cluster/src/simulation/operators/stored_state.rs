@@ -152,7 +152,15 @@ impl StoredState {
                 }
                 Ok(())
             }
-            (Some(before), Some(after)) if before.is_dead() && !after.is_dead() => {
+            (Some(before), Some(after))
+                if !after.is_dead() && (before.is_dead() || died.contains_key(&before.seq)) =>
+            {
+                let mut before = before;
+                if let Some(at) = died.get(&before.seq).filter(|_| !before.is_dead()) {
+                    // It died and was kicked in one entry. Its place was free meanwhile.
+                    before.place = Place::Dead(*at);
+                    self.shard(shard).pending.left_for_a_while(&name);
+                }
                 let by_job = self.shards[&shard].jobs.may_change(&name, &before, true);
                 match by_job || self.sent_requests.is_kicked(&name) {
                     true => Ok(()),
