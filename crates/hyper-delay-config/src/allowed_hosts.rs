@@ -12,7 +12,8 @@ use serde::Serialize;
 /// list and in a connection.
 ///
 /// ```
-/// use hyper_delay_config::AllowedHosts;
+/// # mod hyper_delay { pub use hyper_delay_config as config; }
+/// use hyper_delay::config::AllowedHosts;
 ///
 /// let only_this_machine = AllowedHosts::default();
 /// assert!(only_this_machine.allows("127.0.0.1".parse().unwrap()));

@@ -23,7 +23,8 @@ use super::{
 /// [`Display`](fmt::Display) prints it as a configuration file.
 ///
 /// ```
-/// use hyper_delay_config::Config;
+/// # mod hyper_delay { pub use hyper_delay_config as config; }
+/// use hyper_delay::config::Config;
 ///
 /// let config = Config::from_json("config.json", r#"{"tick_ms": 10}"#).unwrap();
 /// assert_eq!((config.tick_ms, config.credit), (10, 256));

@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 /// site. Such a name is not in the list.
 ///
 /// ```
-/// use hyper_delay_config::HttpHosts;
+/// # mod hyper_delay { pub use hyper_delay_config as config; }
+/// use hyper_delay::config::HttpHosts;
 ///
 /// let hosts = HttpHosts::default();
 /// let bound = "127.0.0.1".parse().unwrap();

@@ -68,7 +68,8 @@ impl Config {
     /// `cluster`, `sync`, `disk_reserve_mib`, `tick_ms`, `dedupe_seconds` and `log_format`.
     ///
     /// ```
-    /// use hyper_delay_config::Config;
+    /// # mod hyper_delay { pub use hyper_delay_config as config; }
+    /// use hyper_delay::config::Config;
     ///
     /// let old = Config::default();
     /// let new = Config::from_json("new", r#"{"credit": 5, "tick_ms": 10}"#).unwrap();

@@ -61,10 +61,15 @@ pub mod protocol {
     #[doc(inline)]
     pub use hyper_delay_protocol::{
         Accept, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts, Credential,
-        DeadTask, Delivery, DeliverySelector as Named, DueCounts as Future, Encoder, Filter,
-        Headers, JobRow, Line, Lines, ListRequest as List, Reason, ReasonRow, Refusal,
-        RegisterMode as Mode, Reply, Request, RouteStats, Schedule, Spans, Stats,
-        TaskState as State, TaskView as Seen, Terms, TooLong, Version, parse,
+        DeadTask, Delivery, DeliverySelector, DueCounts, Encoder, Filter, Headers, JobRow, Line,
+        Lines, ListRequest, Reason, ReasonRow, Refusal, RegisterMode, Reply, Request, RouteStats,
+        Schedule, Spans, Stats, TaskState, TaskView, Terms, TooLong, Version, parse,
+    };
+    // Their names before.
+    #[doc(no_inline)]
+    pub use hyper_delay_protocol::{
+        DeliverySelector as Named, DueCounts as Future, ListRequest as List, RegisterMode as Mode,
+        TaskState as State, TaskView as Seen,
     };
 }
 
