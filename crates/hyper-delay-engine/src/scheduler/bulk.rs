@@ -236,8 +236,10 @@ impl<S: Store> Scheduler<S> {
         let after = Some(after).filter(|after| !after.is_empty());
         self.view.names(&running.route, after, |id, name| {
             read += 1;
-            let is_in_flight =
-                self.tasks.round(name.seq).is_some() || self.is_inherited(name.seq, id);
+            // An earlier leader can have sent a copy of a dead letter.
+            let is_dead = matches!(name.place, Place::Dead(_));
+            let is_in_flight = !is_dead
+                && (self.tasks.round(name.seq).is_some() || self.is_inherited(name.seq, id));
             if name.seq < running.id && (running.in_flight || !is_in_flight) {
                 batch.tasks.push((id.into(), name.seq, SweepAct::Purge));
             }
