@@ -1,5 +1,7 @@
 //! Pauses and bulk operations.
 
+use std::time::Duration;
+
 use super::{Step, World, invariants, world::START};
 use crate::scheduler::SchedulerInput;
 use hyper_delay_protocol::{BulkAct, Code, Filter, Reply, Request};
@@ -178,6 +180,17 @@ fn a_purge_leaves_what_is_in_flight_and_what_comes_later() {
         .map(|it| it.id.to_string())
         .collect();
     assert_eq!(ids, ["in flight", "later"]);
+}
+
+#[test]
+fn a_purge_removes_a_dead_letter_that_an_earlier_leader_has_delivered() {
+    let mut world = graves(2);
+    let is_long = Duration::from_secs(60);
+    let all = (1..100).map(|seq| (seq, is_long)).collect();
+    world.input(SchedulerInput::Withheld(all));
+    world.bulk(BulkAct::Purge, "route", Filter::default());
+    world.settle();
+    assert_eq!(world.on_disk(Space::Dead), 0);
 }
 
 #[test]
