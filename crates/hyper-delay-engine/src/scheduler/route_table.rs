@@ -31,10 +31,12 @@ struct PendingDepartures {
 }
 
 impl RouteTable {
+    #[inline]
     pub(super) fn get(&self, name: &str) -> Option<&Route> {
         self.by_name.get(name)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Route> {
         self.by_name.get_mut(name)
     }
