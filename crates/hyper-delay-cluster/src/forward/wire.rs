@@ -298,3 +298,6 @@ mod tick {
         u64::deserialize(d).map(Tick::new)
     }
 }
+
+#[cfg(test)]
+mod tests;
