@@ -20,6 +20,7 @@ use hyper_delay_server::{
     driver::EventSender,
     freshness::Freshness,
     frontend::{Backend, Frontend, ServerThreads},
+    replica_events::ReplicaEventSender,
 };
 use runtime::NodeRuntime;
 
@@ -118,6 +119,7 @@ async fn serve_with(
 ) -> Result<(), ServeError> {
     let (messages, inbox) = mpsc::channel();
     let events = EventSender::new(messages.clone(), ForwarderMessage::Event);
+    let replicas = ReplicaEventSender::new(messages.clone(), ForwarderMessage::Replica);
     let _guard = AbandonGuard(events.clone());
     let mut shutdown = pin!(shutdown);
     let runtime = NodeRuntime::start()?;
@@ -143,7 +145,7 @@ async fn serve_with(
         gauges: handles.gauges(),
         store: handles.store,
         metrics: handles.metrics,
-        freshness: Freshness::of_replicas(events.clone()),
+        freshness: Freshness::of_replicas(replicas),
     };
     let threads = NodeThreads {
         serving: Some(serving),

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::outbox::{ConnectionOutbox, ConnectionOutboxes, OutboxReport, ReportSender};
+use crate::outbox::{ConnectionOutbox, ConnectionOutboxes, ReportSender};
 use hyper_delay_engine::{
     clock::{Clock, Now},
     metrics::MemoryGauges,
@@ -43,11 +43,6 @@ pub enum ServerEvent {
     HasConsumers(Arc<str>, oneshot::Sender<Result<bool, Refusal>>),
     /// Asks what the scheduler has in memory, or the schedulers of all shards, in their order.
     InMemory(oneshot::Sender<Vec<MemoryGauges>>),
-    /// Asks for an answer when the replicas of this node contain all that was acknowledged before,
-    /// of the shard of a route, or of all. The error says why that is not known. Of a cluster only.
-    Fresh(Option<Arc<str>>, oneshot::Sender<Result<(), Refusal>>),
-    /// The content of this revision cannot be read from the replica of this node. Of a cluster only.
-    Damaged(u64, StoreError),
     /// No connection reads any more. The thread ends once all requests are on disk and answered.
     Drain,
     /// The store has failed.
@@ -77,7 +72,7 @@ impl EventSender {
         Self {
             send: Arc::new(move |event| channel.send(message(event)).is_ok()),
             reports: ReportSender::new(move |report| {
-                let _ = of_outboxes.send(message(ServerEvent::from(report)));
+                let _ = of_outboxes.send(message(ServerEvent::Input(report)));
             }),
         }
     }
@@ -106,15 +101,6 @@ impl fmt::Debug for EventSender {
 impl From<Sender<ServerEvent>> for EventSender {
     fn from(channel: Sender<ServerEvent>) -> Self {
         Self::new(channel, |event| event)
-    }
-}
-
-impl From<OutboxReport> for ServerEvent {
-    fn from(report: OutboxReport) -> Self {
-        match report {
-            OutboxReport::Input(input) => Self::Input(input),
-            OutboxReport::Damaged(seq, error) => Self::Damaged(seq, error),
-        }
     }
 }
 
@@ -198,12 +184,6 @@ impl<S: Store> SchedulerDriver<S> {
                         let _ = answer.send(vec![self.scheduler.in_memory(self.clock.now())]);
                     }
                     ServerEvent::Drain => draining = true,
-                    ServerEvent::Damaged(..) => {
-                        debug_assert!(false, "a single node has no replicas");
-                    }
-                    ServerEvent::Fresh(..) => {
-                        debug_assert!(false, "this is for a node of a cluster");
-                    }
                     ServerEvent::CommitterEnded | ServerEvent::Abandoned => return Ok(()),
                     ServerEvent::Failed(error) => return Err(error),
                 }

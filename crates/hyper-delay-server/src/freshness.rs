@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::driver::{EventSender, ServerEvent};
+use crate::replica_events::{ReplicaEvent, ReplicaEventSender};
 use hyper_delay_protocol::{Code, Refusal};
 
 /// Waits until the store may be read.
@@ -14,21 +14,21 @@ use hyper_delay_protocol::{Code, Refusal};
 #[derive(Debug, Clone, Default)]
 pub struct Freshness {
     /// Leads to the forwarder. `None`: the store is always fresh.
-    forwarder: Option<EventSender>,
+    forwarder: Option<ReplicaEventSender>,
 }
 
 impl Freshness {
     /// That of replicas, which the thread behind `events` knows.
     #[must_use]
-    pub const fn of_replicas(events: EventSender) -> Self {
+    pub const fn of_replicas(events: ReplicaEventSender) -> Self {
         Self {
             forwarder: Some(events),
         }
     }
 
-    /// Returns whether the store is of replicas, which other nodes have, too.
-    pub(crate) const fn is_of_replicas(&self) -> bool {
-        self.forwarder.is_some()
+    /// Returns the sender of their events, if the store is of replicas, which other nodes have, too.
+    pub(crate) const fn replicas(&self) -> Option<&ReplicaEventSender> {
+        self.forwarder.as_ref()
     }
 
     /// Waits until the tasks of a route, or of all, can be read.
@@ -41,7 +41,7 @@ impl Freshness {
             return Ok(());
         };
         let (sender, received) = oneshot::channel();
-        let is_sent = events.send(ServerEvent::Fresh(route, sender)).is_ok();
+        let is_sent = events.send(ReplicaEvent::Fresh(route, sender)).is_ok();
         let answer = if is_sent { received.await.ok() } else { None };
         answer.unwrap_or_else(|| {
             let message = "the server is ending: ask another node";

@@ -22,6 +22,7 @@ pub mod tls;
 
 pub mod driver;
 pub mod freshness;
+pub mod replica_events;
 mod single_node;
 mod threads;
 

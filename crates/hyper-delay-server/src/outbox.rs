@@ -20,27 +20,17 @@ use hyper_delay_engine::{
     clock::Clock,
     scheduler::{ConsumerId, ConsumerMessage, CopyId, SchedulerInput},
 };
-use hyper_delay_store::StoreError;
 
-/// A report of an outbox to the thread that fills it.
-#[derive(Debug)]
-pub(crate) enum OutboxReport {
-    /// The outcome of a copy.
-    Input(SchedulerInput),
-    /// The content of this revision cannot be read from the replica of this node.
-    Damaged(u64, StoreError),
-}
-
-/// Sends reports to the thread that fills the outboxes.
+/// Sends the outcomes of copies to the thread that fills the outboxes.
 #[derive(Clone)]
-pub(crate) struct ReportSender(Arc<dyn Fn(OutboxReport) + Send + Sync>);
+pub(crate) struct ReportSender(Arc<dyn Fn(SchedulerInput) + Send + Sync>);
 
 impl ReportSender {
-    pub(crate) fn new(send: impl Fn(OutboxReport) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(send: impl Fn(SchedulerInput) + Send + Sync + 'static) -> Self {
         Self(Arc::new(send))
     }
 
-    fn send(&self, report: OutboxReport) {
+    fn send(&self, report: SchedulerInput) {
         (self.0)(report);
     }
 }
@@ -294,14 +284,9 @@ impl ConnectionOutbox {
         void
     }
 
-    /// The content of a revision cannot be read from the replica of this node.
-    pub(crate) fn report_damage(&self, seq: u64, error: StoreError) {
-        self.reports.send(OutboxReport::Damaged(seq, error));
-    }
-
     /// Reports the outcome of a copy to the scheduler.
     pub(crate) fn report(&self, input: SchedulerInput) {
-        self.reports.send(OutboxReport::Input(input));
+        self.reports.send(input);
     }
 
     /// Returns the id of the copy of a task on this connection.

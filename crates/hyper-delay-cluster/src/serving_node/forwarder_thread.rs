@@ -25,7 +25,9 @@ use hyper_delay_engine::{
     thread_progress::ThreadProgress,
 };
 use hyper_delay_protocol::Refusal;
-use hyper_delay_server::{driver::ServerEvent, outbox::ConnectionOutboxes};
+use hyper_delay_server::{
+    driver::ServerEvent, outbox::ConnectionOutboxes, replica_events::ReplicaEvent,
+};
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::cluster::serve::forwarding";
@@ -125,6 +127,7 @@ impl ForwarderThread {
                             return;
                         }
                     }
+                    ForwarderMessage::Replica(event) => self.handle_replica_event(event, now),
                     ForwarderMessage::Cluster(event) => self.handle_cluster_event(event, now),
                 }
             }
@@ -176,21 +179,10 @@ impl ForwarderThread {
                 self.waiting.consumers.insert(self.waiting.last, answer);
                 forward::ForwarderEvent::HasConsumers(self.waiting.last, route)
             }
-            ServerEvent::Fresh(route, answer) => {
-                self.waiting.last += 1;
-                self.waiting.fresh.insert(self.waiting.last, answer);
-                forward::ForwarderEvent::Fresh(self.waiting.last, route)
-            }
             ServerEvent::Failed(error) => {
                 // The disk fails for a client that reads. If it fails for the thread of a shard, too,
                 // the shard stops; the others continue.
                 tracing::error!(target: TARGET, %error, "a replica of this node cannot be read");
-                return ControlFlow::Continue(());
-            }
-            ServerEvent::Damaged(seq, error) => {
-                if let Some(shard) = self.shards.get(usize::from(shard_of_seq(seq).0)) {
-                    shard.event(shard::ShardEvent::Damaged(error));
-                }
                 return ControlFlow::Continue(());
             }
             ServerEvent::Drain | ServerEvent::CommitterEnded => return ControlFlow::Continue(()),
@@ -198,6 +190,22 @@ impl ForwarderThread {
         };
         self.forwarder.handle(event, now);
         ControlFlow::Continue(())
+    }
+
+    fn handle_replica_event(&mut self, event: ReplicaEvent, now: Now) {
+        match event {
+            ReplicaEvent::Fresh(route, answer) => {
+                self.waiting.last += 1;
+                self.waiting.fresh.insert(self.waiting.last, answer);
+                let event = forward::ForwarderEvent::Fresh(self.waiting.last, route);
+                self.forwarder.handle(event, now);
+            }
+            ReplicaEvent::Damaged(seq, error) => {
+                if let Some(shard) = self.shards.get(usize::from(shard_of_seq(seq).0)) {
+                    shard.event(shard::ShardEvent::Damaged(error));
+                }
+            }
+        }
     }
 
     /// A connection is closed: what its writer has not written comes back before.

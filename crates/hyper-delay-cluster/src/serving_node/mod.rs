@@ -48,7 +48,9 @@ use hyper_delay_engine::{
     thread_progress::ThreadProgress,
 };
 use hyper_delay_fjall::Embedded;
-use hyper_delay_server::{driver::ServerEvent, http::ReadGauges, outbox::ConnectionOutboxes};
+use hyper_delay_server::{
+    driver::ServerEvent, http::ReadGauges, outbox::ConnectionOutboxes, replica_events::ReplicaEvent,
+};
 use node_links::NodeLinks;
 use to_forwarder::ToForwarder;
 
@@ -73,6 +75,8 @@ const MOST_WAITING: usize = 64 << 20;
 pub(crate) enum ForwarderMessage {
     /// Of the connections of clients.
     Event(ServerEvent),
+    /// About the replicas of this node.
+    Replica(ReplicaEvent),
     /// Of the cluster.
     Cluster(ClusterEvent),
 }

@@ -62,7 +62,7 @@ impl<S> Responder<'_, S> {
     pub(super) fn read_failed(self, route: Option<Arc<str>>, error: StoreError) {
         if !error.is_damage() {
             // A node of a cluster continues without its replica.
-            if self.shared.freshness.is_of_replicas() {
+            if self.shared.freshness.replicas().is_some() {
                 let message = format!("{error}: ask another node");
                 let refusal = Refusal {
                     route,

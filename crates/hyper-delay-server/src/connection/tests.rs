@@ -12,6 +12,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::replica_events::{ReplicaEvent, ReplicaEventSender};
 use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::ConsumerMessage};
 use hyper_delay_fjall::file_descriptors::Descriptors;
 use hyper_delay_protocol::{Accept, Compression, Reply};
@@ -95,11 +96,15 @@ struct World {
 
 /// Serves one connection whose client has a small buffer.
 async fn connect<S: ReadStore>(store: S) -> World {
-    connect_with(store, None).await
+    connect_with(store, None, Freshness::default()).await
 }
 
 /// Like [`connect`], with these tokens in force.
-async fn connect_with<S: ReadStore>(store: S, tokens: Option<Tokens>) -> World {
+async fn connect_with<S: ReadStore>(
+    store: S,
+    tokens: Option<Tokens>,
+    freshness: Freshness,
+) -> World {
     let config = Arc::new(Config::default());
     let (events, inbox) = mpsc::channel();
     let (end, ending) = watch::channel(false);
@@ -112,7 +117,7 @@ async fn connect_with<S: ReadStore>(store: S, tokens: Option<Tokens>) -> World {
         failures: Arc::default(),
         events: events.into(),
         clock: Clock::new(),
-        freshness: Default::default(),
+        freshness,
         ending,
         logs: Arc::default(),
         backups: Arc::new(Semaphore::new(1)),
@@ -210,7 +215,9 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
         store: store(5),
         at: record::key::task(DAMAGED),
     };
-    let world = connect(store).await;
+    let (events, damage) = mpsc::channel();
+    let replicas = ReplicaEventSender::new(events, |event| event);
+    let world = connect_with(store, None, Freshness::of_replicas(replicas)).await;
     let authority = Arc::new(Authority::new(0, Tick::new(u64::MAX)));
     world.outbox.push(ConsumerMessage::Deliver {
         seq: DAMAGED,
@@ -225,12 +232,16 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
     });
     world.outbox.wake();
     let next = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-    assert!(matches!(next, ServerEvent::Damaged(DAMAGED, _)), "{next:?}");
-    let next = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
     let ServerEvent::Input(SchedulerInput::Voided { copy, attempt, .. }) = next else {
         panic!("{next:?} does not give it back");
     };
     assert_eq!((copy.seq, attempt), (DAMAGED, 2));
+    // The report of the damage was sent before.
+    let reported = damage.try_recv().unwrap();
+    assert!(
+        matches!(reported, ReplicaEvent::Damaged(DAMAGED, _)),
+        "{reported:?}"
+    );
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use crate::{
     driver::ServerEvent,
     log_limit::{LogLimit, Warning},
     outbox::ConnectionOutbox,
+    replica_events::{ReplicaEvent, ReplicaEventSender},
 };
 use hyper_delay_engine::{
     authority::Authority,
@@ -56,6 +57,7 @@ pub(super) async fn run<S: ReadStore>(
         view: LedgerView::new(shared.store.clone()),
         metrics: &shared.metrics,
         logs: &shared.logs,
+        replicas: shared.freshness.replicas(),
         max_line_bytes: shared.config.max_line_bytes,
         outbox: &outbox,
         encoder: Encoder::default(),
@@ -94,6 +96,8 @@ struct ConnectionWriter<'a, S> {
     view: LedgerView<S>,
     metrics: &'a Metrics,
     logs: &'a LogLimit,
+    /// `None`: the store is the only one.
+    replicas: Option<&'a ReplicaEventSender>,
     max_line_bytes: usize,
     outbox: &'a ConnectionOutbox,
     encoder: Encoder,
@@ -296,18 +300,18 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
             Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(_) => SchedulerInput::Unsent(copy),
-            // Other nodes have it whole.
-            Err(error) if error.is_damage() && authority.is_some() => {
-                self.outbox.report_damage(seq, error);
-                SchedulerInput::Voided {
-                    copy,
-                    attempt,
-                    authority,
+            Err(error) if error.is_damage() => match self.replicas {
+                Some(replicas) => {
+                    // Other nodes have it whole.
+                    let _ = replicas.send(ReplicaEvent::Damaged(seq, error));
+                    SchedulerInput::Voided {
+                        copy,
+                        attempt,
+                        authority,
+                    }
                 }
-            }
-            Err(error) if error.is_damage() => {
-                self.undeliverable(Warning::Unreadable, route, copy, &error)
-            }
+                None => self.undeliverable(Warning::Unreadable, route, copy, &error),
+            },
             Err(error) => return Err(error),
         };
         self.outbox.report(input);

@@ -3,7 +3,7 @@ use std::sync::mpsc::{self, Receiver};
 use super::*;
 use hyper_delay_protocol::Accept;
 
-fn outbox(capacity: usize) -> (ConnectionOutbox, Receiver<OutboxReport>) {
+fn outbox(capacity: usize) -> (ConnectionOutbox, Receiver<SchedulerInput>) {
     let (reports, inbox) = mpsc::channel();
     let reports = ReportSender::new(move |report| drop(reports.send(report)));
     (
@@ -65,9 +65,9 @@ async fn a_long_queue_drops_late_deliveries_and_nothing_else_and_says_so() {
     });
     assert!(live.eq((0..10_000).step_by(10)), "in their order");
     let reported = inbox.try_iter().map(|event| match event {
-        OutboxReport::Input(SchedulerInput::SentTooLate {
+        SchedulerInput::SentTooLate {
             copy, attempt: 1, ..
-        }) => (copy.consumer, copy.seq),
+        } => (copy.consumer, copy.seq),
         event => panic!("{event:?}"),
     });
     let late = messages.iter().filter_map(|message| match message {
@@ -116,7 +116,7 @@ async fn a_writer_that_cannot_write_drops_what_is_late_and_knows_the_next() {
     }
     let late = || {
         let late = inbox.try_iter().map(|event| match event {
-            OutboxReport::Input(SchedulerInput::SentTooLate { copy, .. }) => copy.seq,
+            SchedulerInput::SentTooLate { copy, .. } => copy.seq,
             event => panic!("{event:?}"),
         });
         late.collect::<Vec<_>>()

@@ -15,7 +15,7 @@ async fn requests_before_authentication_do_not_extend_its_time() {
     let holding = tokio::task::spawn_blocking(move || released.recv());
     let before = Instant::now();
     let tokens = Tokens::from_json(Path::new("tokens.json"), r#"{"tokens":[]}"#).unwrap();
-    let mut world = connect_with(store(5), Some(tokens)).await;
+    let mut world = connect_with(store(5), Some(tokens), Freshness::default()).await;
     pause();
     // Its time began between these two moments.
     let after = Instant::now();
