@@ -160,12 +160,14 @@ impl Serialize for HeaderPairs {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Request, parse};
+    use crate::{Request, TaskRequest, parse};
 
     fn headers(value: &str) -> Result<String, String> {
         let line = format!(r#"{{"kind":"schedule","fire_at":5,"headers":{value}}}"#);
         match parse(line.as_bytes()).map(|line| line.request) {
-            Ok(Request::Schedule(schedule)) => Ok(schedule.headers.text().to_owned()),
+            Ok(Request::Task(TaskRequest::Schedule(schedule))) => {
+                Ok(schedule.headers.text().to_owned())
+            }
             Ok(other) => panic!("{other:?}"),
             Err(refusal) => Err(refusal.message),
         }

@@ -6,12 +6,12 @@
 //! server:
 //!
 //! ```
-//! use hyper_delay_protocol::{Encoder, Lines, Reply, Request, parse};
+//! use hyper_delay_protocol::{Encoder, Lines, Reply, Request, TaskRequest, parse};
 //!
 //! let mut lines = Lines::new(65_536);
 //! lines.room().extend_from_slice(b"{\"kind\":\"ping\",\"tag\":\"7\"}\r\n{\"kind\"");
 //! let line = parse(lines.next().unwrap().unwrap()).unwrap();
-//! assert_eq!(line.request, Request::Ping);
+//! assert_eq!(line.request, Request::Task(TaskRequest::Ping));
 //! assert!(lines.next().is_none(), "the second line has not ended yet");
 //!
 //! let mut out = Vec::new();
@@ -69,7 +69,10 @@ pub use parse::parse;
 pub use refusal::{Code, Refusal};
 pub use reply::{Reason, Reply};
 pub use reply_encoder::Encoder;
-pub use request::{DeliverySelector, Line, RegisterMode, Request, Schedule};
+pub use request::{
+    AdminRequest, DeliverySelector, Line, ReadRequest, RegisterMode, Request, Schedule,
+    SessionRequest, TaskRequest,
+};
 pub use stats::{Counts, RouteStats, Stats};
 pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};
 pub use terms::Terms;

@@ -32,8 +32,8 @@ impl BulkAct {
     }
 }
 
-/// A request for a bulk operation.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// A bulk operation that is requested, or whose tasks are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkRequest {
     /// The change to each task.
     pub act: BulkAct,
@@ -43,8 +43,6 @@ pub struct BulkRequest {
     pub filter: Filter,
     /// Whether a purge removes tasks in flight, too.
     pub in_flight: bool,
-    /// Whether to count the tasks and change nothing.
-    pub dry_run: bool,
 }
 
 impl BulkRequest {
@@ -62,7 +60,6 @@ impl BulkRequest {
                 false => Filter::read(fields)?,
             },
             in_flight: is_purge && fields.in_flight().flag()?,
-            dry_run: fields.dry_run().flag()?,
         })
     }
 }

@@ -93,7 +93,7 @@ impl Filter {
 }
 
 /// A request for a list of tasks.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListRequest {
     /// Only tasks of this route.
     pub route: Option<Arc<str>>,

@@ -96,12 +96,12 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Request, parse};
+    use crate::{Request, TaskRequest, parse};
 
     fn terms(fields: &str) -> Result<Option<Box<Terms>>, String> {
         let line = format!(r#"{{"kind":"schedule","fire_at":5{fields}}}"#);
         match parse(line.as_bytes()).map(|line| line.request) {
-            Ok(Request::Schedule(schedule)) => Ok(schedule.terms),
+            Ok(Request::Task(TaskRequest::Schedule(schedule))) => Ok(schedule.terms),
             Ok(other) => panic!("{other:?}"),
             Err(refusal) => Err(refusal.message),
         }

@@ -60,10 +60,11 @@ pub mod protocol {
 
     #[doc(inline)]
     pub use hyper_delay_protocol::{
-        Accept, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts, Credential,
-        DeadTask, Delivery, DeliverySelector, DueCounts, Encoder, Filter, Headers, JobRow, Line,
-        Lines, ListRequest, Reason, ReasonRow, Refusal, RegisterMode, Reply, Request, RouteStats,
-        Schedule, Spans, Stats, TaskState, TaskView, Terms, TooLong, Version, parse,
+        Accept, AdminRequest, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts,
+        Credential, DeadTask, Delivery, DeliverySelector, DueCounts, Encoder, Filter, Headers,
+        JobRow, Line, Lines, ListRequest, ReadRequest, Reason, ReasonRow, Refusal, RegisterMode,
+        Reply, Request, RouteStats, Schedule, SessionRequest, Spans, Stats, TaskRequest, TaskState,
+        TaskView, Terms, TooLong, Version, parse,
     };
     // Their names before.
     #[doc(no_inline)]

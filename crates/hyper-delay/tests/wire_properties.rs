@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use hyper_delay::protocol::{
-    Accept, BulkAct, BulkRequest, Compression, Credential, Filter, Headers, Line, List, Mode,
-    Named, Request, Schedule, State, Terms, parse,
+    Accept, AdminRequest, BulkAct, BulkRequest, Compression, Credential, Filter, Headers, Line,
+    List, Mode, Named, ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest, Terms,
+    parse,
 };
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
 
@@ -168,97 +169,119 @@ fn list() -> impl Strategy<Value = List> {
     })
 }
 
-fn operation() -> impl Strategy<Value = Request> {
-    let dead = select(vec![BulkAct::Kick, BulkAct::Delete]);
-    prop_oneof![
-        (name(), name()).prop_map(|(route, id)| Request::Delete { route, id }),
-        (dead, name(), filter(true), any::<bool>()).prop_map(|(act, route, filter, dry_run)| {
-            Request::Bulk(Box::new(BulkRequest {
-                act,
-                route,
-                filter,
-                in_flight: false,
-                dry_run,
-            }))
-        }),
-        (name(), any::<bool>(), any::<bool>()).prop_map(|(route, in_flight, dry_run)| {
-            Request::Bulk(Box::new(BulkRequest {
-                act: BulkAct::Purge,
-                route,
-                filter: Filter::default(),
-                in_flight,
-                dry_run,
-            }))
-        }),
-        name().prop_map(|route| Request::Pause { route }),
-        name().prop_map(|route| Request::Resume { route }),
-        Just(Request::Jobs),
-        (1..=1_u64 << 53).prop_map(|job| Request::Stop { job }),
-        (of(1..=1_u64 << 53), 1..=1_000_u16)
-            .prop_map(|(before, limit)| Request::Audit { before, limit }),
-        (of(name()), of(name())).prop_map(|(route, after)| Request::Reasons { route, after }),
-    ]
-}
-
 fn accept() -> impl Strategy<Value = Accept> {
     vec(select(&Compression::ALL[..]), 1..4).prop_map(|listed| Accept::only(&listed))
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn session() -> impl Strategy<Value = SessionRequest> {
+    prop_oneof![
+        (1..=1_u64 << 53).prop_map(|protocol| SessionRequest::Hello { protocol }),
+        Just(SessionRequest::Auth),
+    ]
+}
+
+fn task() -> impl Strategy<Value = TaskRequest> {
     let mode = select(vec![Mode::Shared, Mode::Exclusive]);
     prop_oneof![
         (name(), of(1..=u16::MAX), mode, of(accept())).prop_map(|(route, credit, mode, accept)| {
-            Request::Register {
+            TaskRequest::Register {
                 route,
                 credit,
                 mode,
                 accept,
             }
         }),
-        (1..=1_u64 << 53).prop_map(|protocol| Request::Hello { protocol }),
-        name().prop_map(|route| Request::Unregister { route }),
-        schedule().prop_map(Request::Schedule),
-        (named(), any::<bool>()).prop_map(|(delivery, confirm)| Request::Ack { delivery, confirm }),
+        name().prop_map(|route| TaskRequest::Unregister { route }),
+        schedule().prop_map(TaskRequest::Schedule),
+        (named(), any::<bool>())
+            .prop_map(|(delivery, confirm)| TaskRequest::Ack { delivery, confirm }),
         (named(), of(0..=1_u64 << 53), of(name()), any::<bool>()).prop_map(
-            |(delivery, delay_ms, reason, failed)| Request::Nack {
+            |(delivery, delay_ms, reason, failed)| TaskRequest::Nack {
                 delivery,
                 delay_ms,
                 reason,
                 failed,
             }
         ),
-        (named(), of(1..=86_400_000_u64)).prop_map(|(delivery, extend_ms)| Request::Touch {
+        (named(), of(1..=86_400_000_u64)).prop_map(|(delivery, extend_ms)| TaskRequest::Touch {
             delivery,
             extend_ms,
         }),
-        (name(), name()).prop_map(|(route, id)| Request::Cancel { route, id }),
-        Just(Request::Ping),
-        Just(Request::Auth),
-        (of(name()), of(name())).prop_map(|(route, after)| Request::Stats { route, after }),
+        (name(), name()).prop_map(|(route, id)| TaskRequest::Cancel { route, id }),
+        Just(TaskRequest::Ping),
+    ]
+}
+
+fn bulk() -> impl Strategy<Value = Box<BulkRequest>> {
+    let dead = select(vec![BulkAct::Kick, BulkAct::Delete]);
+    let of_dead_letters =
+        (dead, name(), filter(true)).prop_map(|(act, route, filter)| BulkRequest {
+            act,
+            route,
+            filter,
+            in_flight: false,
+        });
+    let purge = (name(), any::<bool>()).prop_map(|(route, in_flight)| BulkRequest {
+        act: BulkAct::Purge,
+        route,
+        filter: Filter::default(),
+        in_flight,
+    });
+    prop_oneof![of_dead_letters, purge].prop_map(Box::new)
+}
+
+fn read() -> impl Strategy<Value = ReadRequest> {
+    let limit = 1..=1_000_u16;
+    prop_oneof![
+        (of(name()), of(name())).prop_map(|(route, after)| ReadRequest::Stats { route, after }),
         (
             name(),
             of(name()),
-            1..=1_000_u16,
+            limit.clone(),
             filter(true),
             any::<bool>()
         )
-            .prop_map(|(route, after, limit, filter, payload)| Request::Dead {
+            .prop_map(|(route, after, limit, filter, payload)| ReadRequest::Dead {
                 route,
                 after,
                 limit,
                 filter: Box::new(filter),
                 payload,
             }),
-        (name(), name(), any::<bool>()).prop_map(|(route, id, payload)| Request::Get {
+        (name(), name(), any::<bool>()).prop_map(|(route, id, payload)| ReadRequest::Get {
             route,
             id,
             payload
         }),
-        list().prop_map(|list| Request::List(Box::new(list))),
-        Just(Request::Future),
-        operation(),
-        (name(), name()).prop_map(|(route, id)| Request::Kick { route, id }),
-        (0..=1_u64 << 53).prop_map(|offset| Request::Backup { offset }),
+        list().prop_map(|list| ReadRequest::List(Box::new(list))),
+        Just(ReadRequest::Future),
+        Just(ReadRequest::Jobs),
+        (of(1..=1_u64 << 53), limit)
+            .prop_map(|(before, limit)| ReadRequest::Audit { before, limit }),
+        (of(name()), of(name())).prop_map(|(route, after)| ReadRequest::Reasons { route, after }),
+        bulk().prop_map(ReadRequest::Count),
+        (0..=1_u64 << 53).prop_map(|offset| ReadRequest::Backup { offset }),
+    ]
+}
+
+fn admin() -> impl Strategy<Value = AdminRequest> {
+    prop_oneof![
+        (name(), name()).prop_map(|(route, id)| AdminRequest::Kick { route, id }),
+        (name(), name()).prop_map(|(route, id)| AdminRequest::Delete { route, id }),
+        bulk().prop_map(AdminRequest::Bulk),
+        name().prop_map(|route| AdminRequest::Pause { route }),
+        name().prop_map(|route| AdminRequest::Resume { route }),
+        (1..=1_u64 << 53).prop_map(|job| AdminRequest::Stop { job }),
+    ]
+}
+
+/// Each kind is about as likely as any other. Boxed, because what is drawn is large on the stack.
+fn request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        2 => session().prop_map(Request::from).boxed(),
+        8 => task().prop_map(Request::from).boxed(),
+        10 => read().prop_map(Request::from).boxed(),
+        6 => admin().prop_map(Request::from).boxed(),
     ]
 }
 
@@ -266,8 +289,10 @@ fn line() -> impl Strategy<Value = Line> {
     let tag = of(prop_oneof![Just(Arc::from("")), name()]);
     (tag, request(), of(token())).prop_map(|(tag, request, token)| {
         let token = match &request {
-            Request::Auth => Some(token.unwrap_or_else(|| Credential::new(""))),
-            Request::Register { .. } | Request::Schedule(_) => token,
+            Request::Session(SessionRequest::Auth) => {
+                Some(token.unwrap_or_else(|| Credential::new("")))
+            }
+            Request::Task(TaskRequest::Register { .. } | TaskRequest::Schedule(_)) => token,
             _ => None,
         };
         Line {

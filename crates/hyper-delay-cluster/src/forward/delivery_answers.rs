@@ -11,7 +11,7 @@ use super::{
 };
 use crate::ShardId;
 use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
-use hyper_delay_protocol::{Code, DeliverySelector, Refusal, Reply, Request};
+use hyper_delay_protocol::{Code, DeliverySelector, Refusal, Reply, TaskRequest};
 
 const NO_LEADER: &str = "this node reaches no leader of the shard of this route at the moment: send \
     it again with the same id";
@@ -114,7 +114,7 @@ impl Forwarder {
         };
         let shard = delivered.shard;
         let named = delivered.named(named.id.clone());
-        let touch = Request::Touch {
+        let touch = TaskRequest::Touch {
             delivery: named.clone(),
             extend_ms,
         };

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::shard_of_seq;
 use hyper_delay_engine::scheduler::OperatorRequest;
-use hyper_delay_protocol::Request;
+use hyper_delay_protocol::AdminRequest;
 
 impl Forwarder {
     /// Passes a request of an operator to the leader of the shard of its route.
@@ -28,7 +28,7 @@ impl Forwarder {
         };
         let shard = match &request {
             // A job is in the shard of its route, like its number.
-            Request::Stop { job } => Some(shard_of_seq(*job)),
+            AdminRequest::Stop { job } => Some(shard_of_seq(*job)),
             _ => to.route.as_ref().map(|route| self.shard_of(route)),
         };
         let shard = shard.filter(|shard| shard.0 < self.setup.shards);

@@ -11,7 +11,7 @@ use super::{
 use crate::{ShardId, shard_of};
 use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, SchedulerInput};
 use hyper_delay_protocol::{
-    Accept, Code, Refusal, RegisterMode, Reply, Request, Schedule,
+    Accept, Code, Refusal, RegisterMode, Reply, Schedule, TaskRequest,
     access::{Denial, Grant, Right},
 };
 
@@ -97,45 +97,42 @@ impl Forwarder {
 
     fn handle_request(&mut self, consumer: ConsumerId, ask: ClientRequest) {
         let ClientRequest {
-            line,
+            tag,
+            request,
             weight,
             grant,
         } = ask;
-        let (route, id) = line.request.names();
+        let (route, id) = request.names();
         let to = PendingRequest {
             consumer,
-            tag: line.tag,
+            tag,
             weight,
             route: route.cloned(),
             id: id.cloned(),
             action: ReplyAction::Other,
         };
-        match line.request {
-            Request::Ping => self.reply(to, Reply::Pong),
-            Request::Register {
+        match request {
+            TaskRequest::Ping => self.reply(to, Reply::Pong),
+            TaskRequest::Register {
                 route,
                 credit,
                 mode,
                 accept,
             } => self.register(to, route, mode, (credit, accept)),
-            Request::Unregister { route } => self.unregister(to, route),
-            Request::Schedule(schedule) => self.schedule(to, schedule, grant),
-            Request::Ack { delivery, confirm } => self.acked(to, &delivery, confirm),
-            Request::Nack {
+            TaskRequest::Unregister { route } => self.unregister(to, route),
+            TaskRequest::Schedule(schedule) => self.schedule(to, schedule, grant),
+            TaskRequest::Ack { delivery, confirm } => self.acked(to, &delivery, confirm),
+            TaskRequest::Nack {
                 delivery,
                 delay_ms,
                 reason,
                 failed,
             } => self.nacked(to, &delivery, (delay_ms, reason, failed)),
-            Request::Touch {
+            TaskRequest::Touch {
                 delivery,
                 extend_ms,
             } => self.touched(to, &delivery, extend_ms),
-            request @ Request::Cancel { .. } => self.forward_request(to, request, grant),
-            _ => {
-                debug_assert!(false, "the connection answers these");
-                self.reply_or_release(to, None);
-            }
+            request @ TaskRequest::Cancel { .. } => self.forward_request(to, request, grant),
         }
     }
 
@@ -143,7 +140,7 @@ impl Forwarder {
     pub(super) fn forward_request(
         &mut self,
         to: PendingRequest,
-        request: Request,
+        request: TaskRequest,
         grant: Option<Arc<Grant>>,
     ) {
         let shard = to.route.as_ref().map(|route| self.shard_of(route));
@@ -181,7 +178,7 @@ impl Forwarder {
             is_new,
             options,
         };
-        let register = Request::Register {
+        let register = TaskRequest::Register {
             route,
             credit: None,
             mode,
@@ -243,7 +240,7 @@ impl Forwarder {
 
     fn unregister(&mut self, to: PendingRequest, route: Arc<str>) {
         self.leave_route(to.consumer, &route);
-        self.forward_request(to, Request::Unregister { route }, None);
+        self.forward_request(to, TaskRequest::Unregister { route }, None);
     }
 
     /// A connection has a route no longer. With the last one of a shard, its leader gives back what
@@ -330,7 +327,7 @@ impl Forwarder {
         to.id = Some(id);
         to.route = Some(route.clone());
         schedule.route = Some(route);
-        self.forward_request(to, Request::Schedule(schedule), grant);
+        self.forward_request(to, TaskRequest::Schedule(schedule), grant);
     }
 
     /// Registers the connection's own route.
@@ -366,7 +363,7 @@ impl Forwarder {
         self.leave_route(consumer, &route);
         if self.session(shard).active().is_some() {
             let unregister = Box::new(ForwardedRequest::Request(
-                Request::Unregister { route },
+                TaskRequest::Unregister { route },
                 None,
             ));
             self.send(shard, ToLeader::Request(consumer, NO_ANSWER, unregister));

@@ -3,6 +3,8 @@
 //! A *session* joins a serving node to the leader of a shard: one leadership, over one link. In it,
 //! the messages of each side arrive in the order in which they were sent, or the session ends.
 
+mod requests;
+
 use std::sync::Arc;
 
 use race_wheel::Tick;
@@ -14,7 +16,7 @@ use hyper_delay_engine::{
     scheduler::{ConsumerId, CreditChange, RouteSelection, StatsFromMemory, UnansweredDelivery},
 };
 use hyper_delay_protocol::{
-    DeliverySelector, DueCounts, RegisterMode, Reply, Request,
+    AdminRequest, DeliverySelector, DueCounts, RegisterMode, Reply, TaskRequest,
     access::{self, Grant},
 };
 
@@ -108,11 +110,11 @@ pub(crate) enum ToLeader {
 pub(crate) enum ForwardedRequest {
     /// Of a producer or consumer.
     Request(
-        Request,
+        #[serde(with = "requests")] TaskRequest,
         #[serde(with = "access::forwarded_grant")] Option<Arc<Grant>>,
     ),
     /// Of an operator.
-    Operator(Request, Actor),
+    Operator(#[serde(with = "requests")] AdminRequest, Actor),
     /// A query, which changes nothing.
     Query(LeaderQuery),
 }

@@ -5,19 +5,20 @@ use crate::forward::wire::{ForwardedRequest, LeaderQuery, LeaderQueryAnswer, Req
 use hyper_delay_engine::scheduler::{
     ClientRequest, ConsumerId, OperatorRequest, ReplyTo, SchedulerInput,
 };
-use hyper_delay_protocol::{Code, Line, Refusal, Request};
+use hyper_delay_protocol::{Code, Refusal, TaskRequest};
 use hyper_delay_store::Store;
 
 impl ForwardedRequest {
     /// Returns whether it makes a task.
     pub(super) const fn is_schedule(&self) -> bool {
-        matches!(self, Self::Request(Request::Schedule(_), _))
+        matches!(self, Self::Request(TaskRequest::Schedule(_), _))
     }
 
     /// Returns why it is not carried out.
     pub(super) fn refusal(&self, message: &str) -> Refusal {
         let (route, id) = match self {
-            Self::Request(request, _) | Self::Operator(request, _) => request.names(),
+            Self::Request(request, _) => request.names(),
+            Self::Operator(request, _) => request.names(),
             Self::Query(_) => (None, None),
         };
         Refusal {
@@ -39,13 +40,9 @@ impl ForwardedRequest {
     ) -> Result<SchedulerInput, LeaderQuery> {
         Ok(match self {
             Self::Request(request, grant) => {
-                let line = Line {
-                    tag: None,
-                    token: None,
-                    request,
-                };
                 let ask = ClientRequest {
-                    line,
+                    tag: None,
+                    request,
                     weight: number,
                     grant,
                 };

@@ -20,7 +20,7 @@ use crate::{
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
-use hyper_delay_protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule};
+use hyper_delay_protocol::{Code, Compression, Headers, Reply, Schedule, TaskRequest};
 use hyper_delay_store::{StoreError, fake::Fake};
 
 const CHARTER: Charter = Charter {
@@ -140,7 +140,7 @@ impl World {
         assert!(accepted, "{:?}", self.to_peers);
     }
 
-    fn asks(&mut self, number: u32, request: OfClient) {
+    fn asks(&mut self, number: u32, request: TaskRequest) {
         let forwarded = Box::new(ForwardedRequest::Request(request, None));
         self.says(ToLeader::Request(CLIENT, number, forwarded));
     }
@@ -175,15 +175,15 @@ impl World {
     }
 }
 
-fn cancel() -> OfClient {
-    OfClient::Cancel {
+fn cancel() -> TaskRequest {
+    TaskRequest::Cancel {
         route: "r".into(),
         id: "x".into(),
     }
 }
 
-fn schedule(id: &str) -> OfClient {
-    OfClient::Schedule(Schedule {
+fn schedule(id: &str) -> TaskRequest {
+    TaskRequest::Schedule(Schedule {
         fire_at: 1_000_000,
         id: Some(id.into()),
         route: Some("r".into()),
@@ -195,8 +195,8 @@ fn schedule(id: &str) -> OfClient {
     })
 }
 
-fn register() -> OfClient {
-    OfClient::Register {
+fn register() -> TaskRequest {
+    TaskRequest::Register {
         route: "r".into(),
         credit: None,
         mode: hyper_delay_protocol::RegisterMode::Shared,

@@ -10,7 +10,7 @@ use super::{
 use crate::{ShardId, forward::ForwarderEvent, shard_of};
 use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, SchedulerInput};
 use hyper_delay_protocol::{
-    Accept, Compression, Headers, Line, RegisterMode, Request, Schedule, Terms, access::Grant,
+    Accept, Compression, Headers, RegisterMode, Schedule, TaskRequest, Terms, access::Grant,
 };
 use hyper_delay_store::{ReadStore as _, Space, fake::Fake, record};
 
@@ -132,22 +132,18 @@ pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
     disk.get(Space::Tasks, &key).expect("it is whole").is_some()
 }
 
-pub(super) fn request_event(consumer: ConsumerId, request: Request) -> ForwarderEvent {
+pub(super) fn request_event(consumer: ConsumerId, request: TaskRequest) -> ForwarderEvent {
     request_event_with(consumer, request, None)
 }
 
 fn request_event_with(
     consumer: ConsumerId,
-    request: Request,
+    request: TaskRequest,
     grant: Option<Arc<Grant>>,
 ) -> ForwarderEvent {
-    let line = Line {
-        tag: None,
-        token: None,
-        request,
-    };
     let ask = ClientRequest {
-        line,
+        tag: None,
+        request,
         weight: 1,
         grant,
     };
@@ -249,8 +245,8 @@ impl World {
         }
         let name = clients.routes[route].clone();
         let request = match joins {
-            false => Request::Unregister { route: name },
-            true => Request::Register {
+            false => TaskRequest::Unregister { route: name },
+            true => TaskRequest::Register {
                 route: name,
                 credit: clients.clients[client].credit,
                 mode: match self.random.u8(0..100) < clients.exclusive {
@@ -330,7 +326,7 @@ impl World {
         let name = self.clients.name(task);
         let tracked = self.checks.tasks.get_mut(&name).expect("it is made");
         tracked.sent += 1;
-        let request = Request::Schedule(Schedule {
+        let request = TaskRequest::Schedule(Schedule {
             fire_at: tracked.fire_at,
             id: Some(name.id.clone()),
             route: Some(name.route.clone()),
@@ -369,11 +365,11 @@ impl World {
         }
         self.note_ending(&name);
         let TaskName { route, id } = name;
-        self.send(client, Request::Cancel { route, id }, None);
+        self.send(client, TaskRequest::Cancel { route, id }, None);
     }
 
     /// A client sends a request.
-    fn send(&mut self, client: usize, request: Request, token: Option<Arc<Grant>>) {
+    fn send(&mut self, client: usize, request: TaskRequest, token: Option<Arc<Grant>>) {
         if let Some((consumer, life)) = self.clients.clients[client].connection {
             let delay = self.random.u64(0..3 * MILLI);
             let event = request_event_with(consumer, request, token);

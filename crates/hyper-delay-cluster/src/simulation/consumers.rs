@@ -12,14 +12,14 @@ use super::{
     world::{MILLI, START, World},
 };
 use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
-use hyper_delay_protocol::{DeliverySelector, Reason, Reply, Request};
+use hyper_delay_protocol::{DeliverySelector, Reason, Reply, TaskRequest};
 
 /// The answer of a consumer to a delivery.
 #[derive(Debug)]
 pub(super) struct ConsumerAnswer {
     task: TaskName,
     attempt: u32,
-    request: Request,
+    request: TaskRequest,
 }
 
 impl World {
@@ -187,23 +187,23 @@ impl World {
         let is_lazy = !self.is_calm() && self.random.u8(0..100) < self.clients.lazy;
         let request = match (is_lazy, self.random.bool()) {
             (true, true) => return,
-            (true, false) => Request::Nack {
+            (true, false) => TaskRequest::Nack {
                 delivery,
                 delay_ms: None,
                 reason: None,
                 failed: self.random.bool(),
             },
-            (false, _) => Request::Ack {
+            (false, _) => TaskRequest::Ack {
                 delivery,
                 confirm: self.random.u8(0..4) > 0,
             },
         };
         let most = if self.random.bool() { 10 } else { 1_000 };
         let time = self.random.u64(MILLI..most * MILLI);
-        if let Request::Ack { delivery, .. } = &request
+        if let TaskRequest::Ack { delivery, .. } = &request
             && self.random.u8(0..8) == 0
         {
-            let touch = Request::Touch {
+            let touch = TaskRequest::Touch {
                 delivery: delivery.clone(),
                 extend_ms: self.random.bool().then(|| self.random.u64(1..4_000)),
             };
@@ -247,7 +247,9 @@ impl World {
             in_flight.remove(&task.id);
         }
         match &mut request {
-            Request::Ack { delivery, .. } | Request::Nack { delivery, .. } if !is_in_time => {
+            TaskRequest::Ack { delivery, .. } | TaskRequest::Nack { delivery, .. }
+                if !is_in_time =>
+            {
                 // Another copy of this id can be on its way, and would be meant without this.
                 delivery.route = Some(task.route.clone());
                 delivery.attempt = Some(attempt);
@@ -255,8 +257,10 @@ impl World {
             _ => {}
         }
         match request {
-            Request::Ack { .. } => self.note_ending(&task),
-            Request::Nack { failed, .. } => self.checks.delivery_returned(consumer, &task, failed),
+            TaskRequest::Ack { .. } => self.note_ending(&task),
+            TaskRequest::Nack { failed, .. } => {
+                self.checks.delivery_returned(consumer, &task, failed);
+            }
             _ => {}
         }
         self.forwarder(life, Some(request_event(consumer, request)));

@@ -9,7 +9,8 @@ use crate::{
     ledger::{Op, Outcome, PendingLimits, TaskRevision},
 };
 use hyper_delay_protocol::{
-    Accept, DeliverySelector, Line, RegisterMode, Reply, Stats, access::Grant, own_route::OwnRoute,
+    Accept, DeliverySelector, RegisterMode, Reply, Stats, TaskRequest, access::Grant,
+    own_route::OwnRoute,
 };
 use hyper_delay_store::StoreError;
 
@@ -185,7 +186,7 @@ pub struct ForwardedNack {
     pub delay_ms: Option<u64>,
     /// The reason.
     pub reason: Option<Arc<str>>,
-    /// Whether the consumer has failed. See [`Request::Nack`](hyper_delay_protocol::Request::Nack).
+    /// Whether the consumer has failed. See [`TaskRequest::Nack`].
     pub failed: bool,
 }
 
@@ -217,8 +218,10 @@ pub struct TaskLookup {
 /// A request.
 #[derive(Debug)]
 pub struct ClientRequest {
-    /// The line.
-    pub line: Line,
+    /// The reply carries the same tag.
+    pub tag: Option<Arc<str>>,
+    /// The request.
+    pub request: TaskRequest,
     /// How much of its connection's room it takes until it is answered.
     pub weight: u32,
     /// The rights of the connection, for requests whose route is not known before.
@@ -229,7 +232,7 @@ pub struct ClientRequest {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(
     size_of::<ClientRequest>() <= 128,
-    "box what is rare in a line"
+    "box what is rare in a request"
 );
 
 /// The destination of the reply to a request.

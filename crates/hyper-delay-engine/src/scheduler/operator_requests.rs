@@ -9,7 +9,7 @@ use crate::{
     ledger::{Actor, AuditedChange, AuditedOp, NewBulkJob, Op, Outcome},
     sizes::Size,
 };
-use hyper_delay_protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request};
+use hyper_delay_protocol::{AdminRequest, BulkAct, BulkRequest, Code, Filter, Refusal, Reply};
 use hyper_delay_store::{Store, record::JobAction};
 
 /// The most bulk operations that are not done.
@@ -22,7 +22,7 @@ pub const AUDIT_TARGET: &str = "hyper_delay::audit";
 #[derive(Debug)]
 pub struct OperatorRequest {
     /// The request.
-    pub request: Request,
+    pub request: AdminRequest,
     /// The operator.
     pub actor: Actor,
     /// The destination of the reply.
@@ -92,9 +92,9 @@ impl<S: Store> Scheduler<S> {
         } = operated;
         let at = self.now.wall_millis();
         let op = match request {
-            Request::Kick { route, id } => Op::Kick { route, id, at },
-            Request::Delete { route, id } => Op::Delete { route, id },
-            Request::Pause { route } => {
+            AdminRequest::Kick { route, id } => Op::Kick { route, id, at },
+            AdminRequest::Delete { route, id } => Op::Delete { route, id },
+            AdminRequest::Pause { route } => {
                 let is_paused =
                     self.is_paused(&route) || self.uncommitted.pauses.contains_key(&route);
                 if !is_paused && self.paused_or_pausing() >= self.settings.sizes.paused_routes {
@@ -105,20 +105,16 @@ impl<S: Store> Scheduler<S> {
                 }
                 Op::Pause(route)
             }
-            Request::Resume { route } => Op::Resume(route),
-            Request::Bulk(request) => {
+            AdminRequest::Resume { route } => Op::Resume(route),
+            AdminRequest::Bulk(request) => {
                 if self.bulk.len() + self.uncommitted.jobs >= JOBS {
                     let message = format!("{JOBS} jobs are not done: wait, or stop some");
                     return self.refuse(reply_to, Some(request.route), Code::Busy, message);
                 }
                 Op::BeginBulk(Box::new(self.bulk_of(*request, actor.clone())))
             }
-            Request::Stop { job } => {
+            AdminRequest::Stop { job } => {
                 return self.stop_bulk(job, actor, reply_to);
-            }
-            _ => {
-                debug_assert!(false, "no request of an operator");
-                return;
             }
         };
         self.uncommitted.add(&op);

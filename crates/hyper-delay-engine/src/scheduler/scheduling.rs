@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ledger::{Op, ScheduleOrder};
 use hyper_delay_protocol::{
-    Code, DeliverySelector, Refusal, RegisterMode, Reply, Request, Schedule,
+    Code, DeliverySelector, Refusal, RegisterMode, Reply, Schedule, TaskRequest,
     access::{Denial, Grant, Right},
     trace_context,
 };
@@ -18,33 +18,34 @@ use hyper_delay_store::Store;
 impl<S: Store> Scheduler<S> {
     pub(super) fn handle_request(&mut self, consumer: ConsumerId, request: ClientRequest) {
         let ClientRequest {
-            line,
+            tag,
+            request,
             weight,
             grant,
         } = request;
         let to = ReplyTo {
             consumer,
-            tag: line.tag,
+            tag,
             weight,
         };
-        match line.request {
-            Request::Register {
+        match request {
+            TaskRequest::Register {
                 route,
                 credit,
                 mode,
                 accept,
             } => self.register(to, &route, (credit, accept), mode),
-            Request::Unregister { route } => self.unregister(to, route),
-            Request::Schedule(schedule) => self.schedule(to, schedule, grant),
-            Request::Ack {
+            TaskRequest::Unregister { route } => self.unregister(to, route),
+            TaskRequest::Schedule(schedule) => self.schedule(to, schedule, grant),
+            TaskRequest::Ack {
                 delivery,
                 confirm: true,
             } => self.handle_ack(consumer, delivery, Some(to)),
-            Request::Ack { delivery, .. } => {
+            TaskRequest::Ack { delivery, .. } => {
                 self.handle_ack(consumer, delivery, None);
                 self.send_done(&to);
             }
-            Request::Nack {
+            TaskRequest::Nack {
                 delivery,
                 delay_ms,
                 reason,
@@ -57,11 +58,11 @@ impl<S: Store> Scheduler<S> {
                 };
                 self.nack_within_limit(to, delivery, copy_end);
             }
-            Request::Touch {
+            TaskRequest::Touch {
                 delivery,
                 extend_ms,
             } => self.handle_touch(to, delivery, extend_ms),
-            Request::Cancel { route, id } => {
+            TaskRequest::Cancel { route, id } => {
                 let was_due = self.was_due_before_takeover(&route, &id);
                 let token = if was_due {
                     CommitToken::Cancel
@@ -70,30 +71,7 @@ impl<S: Store> Scheduler<S> {
                 };
                 self.submit(Op::Cancel { route, id }, token(to));
             }
-            Request::Ping => self.reply(to, Reply::Pong),
-            Request::Hello { .. }
-            | Request::Auth
-            | Request::Stats { .. }
-            | Request::Dead { .. }
-            | Request::Get { .. }
-            | Request::List(_)
-            | Request::Future
-            | Request::Reasons { .. }
-            | Request::Jobs
-            | Request::Audit { .. }
-            | Request::Backup { .. }
-            | Request::Kick { .. }
-            | Request::Delete { .. }
-            | Request::Bulk(_)
-            | Request::Pause { .. }
-            | Request::Resume { .. }
-            | Request::Stop { .. } => {
-                debug_assert!(
-                    false,
-                    "the connection answers these, or sends them as OperatorRequested"
-                );
-                self.send_done(&to);
-            }
+            TaskRequest::Ping => self.reply(to, Reply::Pong),
         }
     }
 

@@ -1,7 +1,9 @@
 use std::{fmt, sync::Arc};
 
 use super::{Grant, Right};
-use crate::{Request, Schedule, own_route::PREFIX as OWN_ROUTES};
+use crate::{
+    AdminRequest, ReadRequest, Request, Schedule, TaskRequest, own_route::PREFIX as OWN_ROUTES,
+};
 
 /// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,50 +133,72 @@ pub(super) fn permits(
 
 fn required_right(request: &Request) -> RequiredRight<'_> {
     match request {
-        Request::Hello { .. } | Request::Ping | Request::Auth => RequiredRight::Nothing,
-        Request::Register { route, .. } => RequiredRight::On(Right::Consume, route),
-        Request::Unregister { route } => RequiredRight::AnyOn(Right::Consume, route),
-        Request::Schedule(Schedule { route, .. }) => match route {
+        Request::Session(_) => RequiredRight::Nothing,
+        Request::Task(request) => right_to_task(request),
+        Request::Read(request) => right_to_read(request),
+        Request::Admin(request) => right_to_change(request),
+    }
+}
+
+fn right_to_task(request: &TaskRequest) -> RequiredRight<'_> {
+    match request {
+        TaskRequest::Ping => RequiredRight::Nothing,
+        TaskRequest::Register { route, .. } => RequiredRight::On(Right::Consume, route),
+        TaskRequest::Unregister { route } => RequiredRight::AnyOn(Right::Consume, route),
+        TaskRequest::Schedule(Schedule { route, .. }) => match route {
             Some(route) => RequiredRight::On(Right::Schedule, route),
             None => RequiredRight::OwnRoute,
         },
         // They answer a delivery, which only a registered connection has.
-        Request::Ack { .. } | Request::Nack { .. } | Request::Touch { .. } => {
+        TaskRequest::Ack { .. } | TaskRequest::Nack { .. } | TaskRequest::Touch { .. } => {
             RequiredRight::AnySomewhere(Right::Consume)
         }
-        Request::Cancel { route, .. } => RequiredRight::On(Right::Schedule, route),
-        Request::Dead { route, .. } | Request::Kick { route, .. } => {
-            RequiredRight::On(Right::Admin, route)
-        }
-        Request::Get {
+        TaskRequest::Cancel { route, .. } => RequiredRight::On(Right::Schedule, route),
+    }
+}
+
+fn right_to_read(request: &ReadRequest) -> RequiredRight<'_> {
+    match request {
+        ReadRequest::Dead { route, .. } => RequiredRight::On(Right::Admin, route),
+        ReadRequest::Get {
             route,
             payload: true,
             ..
         } => RequiredRight::Payload(route),
-        Request::Get { route, .. } => RequiredRight::Any(route),
-        Request::List(list) => match &list.route {
-            Some(route) => RequiredRight::On(Right::Admin, route),
-            None => RequiredRight::Everywhere(Right::Admin),
-        },
-        // The counts are of all routes.
-        Request::Future => RequiredRight::Everywhere(Right::Admin),
-        Request::Delete { route, .. } | Request::Pause { route } | Request::Resume { route } => {
-            RequiredRight::On(Right::Admin, route)
-        }
-        Request::Bulk(bulk) => RequiredRight::On(Right::Admin, &bulk.route),
-        Request::Reasons { route, .. } => match route {
-            Some(route) => RequiredRight::On(Right::Admin, route),
-            None => RequiredRight::Everywhere(Right::Admin),
-        },
-        Request::Jobs | Request::Stop { .. } | Request::Audit { .. } => {
-            RequiredRight::Everywhere(Right::Admin)
-        }
-        Request::Stats { route, .. } => match route {
+        ReadRequest::Get { route, .. } => RequiredRight::Any(route),
+        ReadRequest::List(list) => admin_on(list.route.as_ref()),
+        ReadRequest::Reasons { route, .. } => admin_on(route.as_ref()),
+        ReadRequest::Count(bulk) => RequiredRight::On(Right::Admin, &bulk.route),
+        ReadRequest::Stats { route, .. } => match route {
             Some(route) => RequiredRight::On(Right::Admin, route),
             // Counts only the routes on which the right is given.
             None => RequiredRight::Somewhere(Right::Admin),
         },
-        Request::Backup { .. } => RequiredRight::Everywhere(Right::Admin),
+        // The counts, the jobs, the audit and a backup are of all routes.
+        ReadRequest::Future
+        | ReadRequest::Jobs
+        | ReadRequest::Audit { .. }
+        | ReadRequest::Backup { .. } => RequiredRight::Everywhere(Right::Admin),
+    }
+}
+
+/// `None`: on every route.
+fn admin_on(route: Option<&Arc<str>>) -> RequiredRight<'_> {
+    match route {
+        Some(route) => RequiredRight::On(Right::Admin, route),
+        None => RequiredRight::Everywhere(Right::Admin),
+    }
+}
+
+fn right_to_change(request: &AdminRequest) -> RequiredRight<'_> {
+    match request {
+        AdminRequest::Kick { route, .. }
+        | AdminRequest::Delete { route, .. }
+        | AdminRequest::Pause { route }
+        | AdminRequest::Resume { route } => RequiredRight::On(Right::Admin, route),
+        AdminRequest::Bulk(bulk) => RequiredRight::On(Right::Admin, &bulk.route),
+        // A job is named by its number, not by its route.
+        AdminRequest::Stop { .. } => RequiredRight::Everywhere(Right::Admin),
     }
 }
 

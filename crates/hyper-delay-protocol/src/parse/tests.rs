@@ -1,4 +1,8 @@
 use super::*;
+use crate::{
+    Accept, AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers,
+    ListRequest, ReadRequest, RegisterMode, Schedule,
+};
 
 mod consumers;
 mod operations;
@@ -9,6 +13,13 @@ fn request_of(line: &str) -> Request {
     parse(line.as_bytes())
         .unwrap_or_else(|refusal| panic!("{line}: {refusal}"))
         .request
+}
+
+fn task_of(line: &str) -> TaskRequest {
+    match request_of(line) {
+        Request::Task(request) => request,
+        other => panic!("{line}: {other:?}"),
+    }
 }
 
 fn refusal_of(line: impl AsRef<[u8]>) -> Refusal {
@@ -29,7 +40,7 @@ fn refused_values(before: &str, field: &str, values: &[&str], cure: &str) {
 fn a_hello_names_a_version_from_1() {
     for protocol in [1, 2, 3, 1 << 53] {
         let line = format!(r#"{{"kind":"hello","protocol":{protocol}}}"#);
-        assert_eq!(request_of(&line), Request::Hello { protocol });
+        assert_eq!(request_of(&line), SessionRequest::Hello { protocol }.into());
     }
     refused_values(
         r#""kind":"hello""#,
@@ -43,60 +54,66 @@ fn a_hello_names_a_version_from_1() {
 fn the_other_requests_are_parsed() {
     let (id, route) = (Arc::<str>::from("x"), Arc::<str>::from("r"));
     let after = Some(Arc::<str>::from("a"));
-    for (line, request) in [
-        (r#""ping""#, Request::Ping),
+    let requests: [(&str, Request); 10] = [
+        (r#""ping""#, TaskRequest::Ping.into()),
         (
             r#""unregister","route_key":"r""#,
-            Request::Unregister {
+            TaskRequest::Unregister {
                 route: route.clone(),
-            },
+            }
+            .into(),
         ),
         (
             r#""cancel","route_key":"r","id":"x""#,
-            Request::Cancel {
+            TaskRequest::Cancel {
                 route: route.clone(),
                 id: id.clone(),
-            },
+            }
+            .into(),
         ),
         (
             r#""kick","route_key":"r","id":"x""#,
-            Request::Kick {
+            AdminRequest::Kick {
                 route: route.clone(),
                 id,
-            },
+            }
+            .into(),
         ),
-        (r#""backup""#, Request::Backup { offset: 0 }),
+        (r#""backup""#, ReadRequest::Backup { offset: 0 }.into()),
         (
             r#""backup","offset":48960"#,
-            Request::Backup { offset: 48_960 },
+            ReadRequest::Backup { offset: 48_960 }.into(),
         ),
         (
             r#""stats""#,
-            Request::Stats {
+            ReadRequest::Stats {
                 route: None,
                 after: None,
-            },
+            }
+            .into(),
         ),
         (
             r#""stats","route_key":"r","after":"a""#,
-            Request::Stats {
+            ReadRequest::Stats {
                 route: Some(route.clone()),
                 after: after.clone(),
-            },
+            }
+            .into(),
         ),
         (
             r#""dead","route_key":"r""#,
-            Request::Dead {
+            ReadRequest::Dead {
                 route: route.clone(),
                 after: None,
                 limit: 100,
                 filter: Box::default(),
                 payload: false,
-            },
+            }
+            .into(),
         ),
         (
             r#""dead","route_key":"r","after":"a","limit":1000,"reason":"","from":5,"until":6,"payload":true"#,
-            Request::Dead {
+            ReadRequest::Dead {
                 route,
                 after,
                 limit: 1_000,
@@ -106,9 +123,11 @@ fn the_other_requests_are_parsed() {
                     until: Some(6),
                 }),
                 payload: true,
-            },
+            }
+            .into(),
         ),
-    ] {
+    ];
+    for (line, request) in requests {
         assert_eq!(request_of(&format!("{{\"kind\":{line}}}")), request);
     }
     refused_values(
@@ -190,7 +209,7 @@ fn a_tag_may_be_empty_and_has_at_most_128_bytes() {
 #[test]
 fn escapes_are_read_in_names_and_in_values() {
     let line = r#"{"\u006bind":"\u0061ck","id":"\ud83d\ude00\n\/"}"#;
-    assert!(matches!(request_of(line), Request::Ack { delivery, .. } if &*delivery.id == "😀\n/"));
+    assert!(matches!(task_of(line), TaskRequest::Ack { delivery, .. } if &*delivery.id == "😀\n/"));
     let half = refusal_of(r#"{"kind":"ack","id":"\ud83d"}"#);
     assert_eq!(half.code, Code::BadField);
 }

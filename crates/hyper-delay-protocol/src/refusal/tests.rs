@@ -1,6 +1,6 @@
 //! Tests of refused lines and of lines that are parsed nevertheless.
 
-use crate::{Code, Refusal, Request, parse};
+use crate::{Code, Refusal, Request, TaskRequest, parse};
 
 fn request_of(line: &str) -> Request {
     parse(line.as_bytes()).expect(line).request
@@ -23,7 +23,7 @@ fn null_is_absent() {
 fn unknown_fields_are_ignored() {
     let line =
         r#"{"kind":"ping","new":{"a":[1,"\ud83d",{}]},"new":1,"id":7,"limit":"x","fire_at":-5}"#;
-    assert_eq!(request_of(line), Request::Ping);
+    assert_eq!(request_of(line), TaskRequest::Ping.into());
 }
 
 #[test]
@@ -82,7 +82,10 @@ fn a_line_is_one_json_object() {
             "{refusal}"
         );
     }
-    assert_eq!(request_of(" \t{ \"kind\" : \"ping\" } \r"), Request::Ping);
+    assert_eq!(
+        request_of(" \t{ \"kind\" : \"ping\" } \r"),
+        TaskRequest::Ping.into()
+    );
 }
 
 #[test]

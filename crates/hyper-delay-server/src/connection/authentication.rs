@@ -10,7 +10,7 @@ use tokio::{
 use super::{ConnectionContext, Slot, reader::shutdown_started};
 use crate::log_limit::Warning;
 use hyper_delay_protocol::{
-    Code, Credential, Line, Refusal, Request, TooLong,
+    Code, Credential, Line, Refusal, Request, TaskRequest, TooLong,
     access::{Denial, Grant, Identity, Revoked, Right, Tokens},
 };
 
@@ -232,7 +232,7 @@ impl<'a, S> Authentication<'a, S> {
         self.identity
             .permits(&line.request, line_grant.as_ref())
             .map_err(AccessDenied::Denial)?;
-        let is_schedule = matches!(line.request, Request::Schedule(_));
+        let is_schedule = matches!(line.request, Request::Task(TaskRequest::Schedule(_)));
         let grant = is_schedule.then(|| line_grant.clone().or_else(|| own.clone()));
         if let Some(line_grant) = line_grant {
             self.identity.remember(line_grant);

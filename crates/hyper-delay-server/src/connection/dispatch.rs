@@ -21,7 +21,10 @@ use hyper_delay_engine::{
         ClientRequest, ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, SchedulerInput,
     },
 };
-use hyper_delay_protocol::{Code, Line, Refusal, Reply, Request, Version};
+use hyper_delay_protocol::{
+    AdminRequest, Code, Line, ReadRequest, Refusal, Reply, Request, SessionRequest, TaskRequest,
+    Version, access::Grant,
+};
 use hyper_delay_store::ReadStore;
 
 const SHUTTING_DOWN: &str = "the server is shutting down: send it again after the restart";
@@ -98,45 +101,80 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             let refusal = refusal(&line, Code::ShuttingDown, SHUTTING_DOWN);
             return self.refuse(refusal, weight).await;
         }
-        if let Request::Auth = line.request {
-            return Box::pin(self.authenticate(line, weight)).await;
+        let Some(grant) = self.admit(&line, weight).await else {
+            return;
+        };
+        match line.request {
+            Request::Session(SessionRequest::Hello { protocol }) => {
+                if self.reserve(weight).await {
+                    let version = Version::agreed(protocol);
+                    self.reply(Reply::Hello(version), line.tag, weight);
+                }
+            }
+            Request::Session(SessionRequest::Auth) => {
+                Box::pin(self.authenticate(line, weight)).await;
+            }
+            Request::Task(request) => self.pending.push(ClientRequest {
+                tag: line.tag,
+                request,
+                weight,
+                grant,
+            }),
+            Request::Read(request) => self.read(request, line.tag, weight).await,
+            Request::Admin(request) => self.pass_operator_request(request, line.tag, weight),
         }
-        let grant = match self.authentication.authorize(&line) {
+    }
+
+    /// Decides whether a request is carried out, and reserves room for it. Returns the grant of the
+    /// peer, if the request is one that is decided later. A refused request is answered.
+    ///
+    /// Requests of the session need no right, and reserve room themselves.
+    async fn admit(&mut self, line: &Line, weight: u32) -> Option<Option<Arc<Grant>>> {
+        if let Request::Session(_) = line.request {
+            return Some(None);
+        }
+        let grant = match self.authentication.authorize(line) {
             Ok(grant) => grant,
-            Err(denied) => return Box::pin(self.deny(line, denied, weight)).await,
+            Err(denied) => {
+                Box::pin(self.deny(line, denied, weight)).await;
+                return None;
+            }
         };
         if self.is_reserved && makes_consumer(&line.request) {
-            let refusal = refusal(&line, Code::TooManyConnections, RESERVED);
-            return self.refuse(refusal, weight).await;
+            let refusal = refusal(line, Code::TooManyConnections, RESERVED);
+            self.refuse(refusal, weight).await;
+            return None;
         }
-        if !self.reserve(weight).await {
-            return;
+        self.reserve(weight).await.then_some(grant)
+    }
+
+    /// Answers a query.
+    async fn read(&mut self, request: ReadRequest, tag: Option<Arc<str>>, weight: u32) {
+        let responder = self.responder(tag, weight);
+        if let Some(route) = read_scope(&request)
+            && let Err(why) = self.shared.freshness.wait(route).await
+        {
+            let (route, id) = request.names();
+            let refusal = Refusal {
+                id: id.cloned(),
+                route: route.cloned(),
+                tag: responder.reply_to.tag.clone(),
+                ..why
+            };
+            return responder.reply(Reply::Error(refusal));
         }
-        if let Some(route) = read_scope(&line.request) {
-            self.flush();
-            if let Err(why) = self.shared.freshness.wait(route).await {
-                let refusal = refusal(&line, why.code, &why.message);
-                return self.reply(Reply::Error(refusal), line.tag, weight);
-            }
-        }
-        match line.request {
-            Request::Hello { protocol } => {
-                let version = Version::agreed(protocol);
-                self.reply(Reply::Hello(version), line.tag, weight);
-            }
-            Request::Stats { route, after } => {
-                let responder = self.responder(line.tag, weight);
+        match request {
+            ReadRequest::Stats { route, after } => {
                 let of = self.authentication.admin_scope();
                 stats(responder, route, after, of).await;
             }
-            Request::Dead {
+            ReadRequest::Dead {
                 route,
                 after,
                 limit,
                 filter,
                 payload,
             } => {
-                let responder = self.responder(line.tag, weight);
                 let request = DeadLetterRequest {
                     route,
                     after,
@@ -146,56 +184,29 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
                 };
                 list_dead_letters(responder, request).await;
             }
-            Request::Get { route, id, payload } => {
-                let responder = self.responder(line.tag, weight);
+            ReadRequest::Get { route, id, payload } => {
                 task_queries::get(responder, route, id, payload).await;
             }
-            Request::List(list) => {
-                let responder = self.responder(line.tag, weight);
-                task_queries::list(responder, *list).await;
-            }
-            Request::Future => {
-                let responder = self.responder(line.tag, weight);
-                responder.pass_to_scheduler(SchedulerInput::Future);
-            }
-            request @ (Request::Kick { .. }
-            | Request::Delete { .. }
-            | Request::Pause { .. }
-            | Request::Resume { .. }
-            | Request::Stop { .. }) => self.pass_operator_request(request, line.tag, weight),
-            Request::Bulk(bulk) if bulk.dry_run => {
-                let responder = self.responder(line.tag, weight);
-                operator_queries::count(responder, *bulk).await;
-            }
-            request @ Request::Bulk(_) => self.pass_operator_request(request, line.tag, weight),
-            Request::Reasons { route, after } => {
-                let responder = self.responder(line.tag, weight);
+            ReadRequest::List(list) => task_queries::list(responder, *list).await,
+            ReadRequest::Future => responder.pass_to_scheduler(SchedulerInput::Future),
+            ReadRequest::Count(bulk) => operator_queries::count(responder, *bulk).await,
+            ReadRequest::Reasons { route, after } => {
                 operator_queries::reasons(responder, route, after).await;
             }
-            Request::Jobs => {
-                let responder = self.responder(line.tag, weight);
-                operator_queries::jobs(responder).await;
-            }
-            Request::Audit { before, limit } => {
-                let responder = self.responder(line.tag, weight);
+            ReadRequest::Jobs => operator_queries::jobs(responder).await,
+            ReadRequest::Audit { before, limit } => {
                 operator_queries::audit(responder, before, limit).await;
             }
-            Request::Backup { offset } => {
-                let responder = self.responder(line.tag, weight);
+            ReadRequest::Backup { offset } => {
                 let may = self.is_local || self.authentication.is_guarded();
                 let piece = self.backup.piece(self.shared, may, offset).await;
                 responder.respond(piece);
             }
-            _ => self.pending.push(ClientRequest {
-                line,
-                weight,
-                grant,
-            }),
         }
     }
 
     /// Passes a request of an operator to the scheduler, with its sender.
-    fn pass_operator_request(&mut self, request: Request, tag: Option<Arc<str>>, weight: u32) {
+    fn pass_operator_request(&mut self, request: AdminRequest, tag: Option<Arc<str>>, weight: u32) {
         self.flush();
         let operated = OperatorRequest {
             request,
@@ -244,10 +255,10 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
     }
 
     /// Refuses a request for which the connection has no right.
-    async fn deny(&mut self, line: Line, denied: AccessDenied, weight: u32) {
+    async fn deny(&mut self, line: &Line, denied: AccessDenied, weight: u32) {
         self.flush();
         let message = self.authentication.denial_message(denied).await;
-        let refusal = refusal(&line, Code::Forbidden, &message);
+        let refusal = refusal(line, Code::Forbidden, &message);
         self.refuse(refusal, weight).await;
     }
 
@@ -334,26 +345,30 @@ fn refusal(line: &Line, code: Code, message: &str) -> Refusal {
     }
 }
 
-/// Returns the route whose stored tasks a reply is read from, `None` for all, if it is read.
-fn read_scope(request: &Request) -> Option<Option<Arc<str>>> {
+/// Returns the route whose stored tasks a reply is read from, `None` for all, if it is read from the
+/// disk now.
+fn read_scope(request: &ReadRequest) -> Option<Option<Arc<str>>> {
     match request {
-        Request::Reasons { route, .. } => Some(route.clone()),
-        Request::List(list) => Some(list.route.clone()),
-        Request::Dead { route, .. } | Request::Get { route, .. } => Some(Some(route.clone())),
-        Request::Bulk(bulk) if bulk.dry_run => Some(Some(bulk.route.clone())),
-        // A backup is read at its first piece.
-        Request::Backup { offset: 0 } | Request::Jobs | Request::Audit { .. } => Some(None),
+        ReadRequest::Reasons { route, .. } => Some(route.clone()),
+        ReadRequest::List(list) => Some(list.route.clone()),
+        ReadRequest::Dead { route, .. } | ReadRequest::Get { route, .. } => {
+            Some(Some(route.clone()))
+        }
+        ReadRequest::Count(bulk) => Some(Some(bulk.route.clone())),
         // With a route, too, the sums are of all.
-        Request::Stats { .. } => Some(None),
-        _ => None,
+        ReadRequest::Stats { .. } => Some(None),
+        ReadRequest::Jobs | ReadRequest::Audit { .. } => Some(None),
+        // A backup is read at its first piece.
+        ReadRequest::Backup { offset } => (*offset == 0).then_some(None),
+        ReadRequest::Future => None,
     }
 }
 
 /// Returns whether a request makes its connection a consumer.
 const fn makes_consumer(request: &Request) -> bool {
     match request {
-        Request::Register { .. } => true,
-        Request::Schedule(schedule) => schedule.route.is_none(),
+        Request::Task(TaskRequest::Register { .. }) => true,
+        Request::Task(TaskRequest::Schedule(schedule)) => schedule.route.is_none(),
         _ => false,
     }
 }

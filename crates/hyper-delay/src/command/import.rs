@@ -18,7 +18,7 @@ use super::{
 };
 use hyper_delay_archive::backup::{ImportLimits, Importer};
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{self, Compression, Request, Schedule, Terms};
+use hyper_delay_protocol::{self, Compression, Request, Schedule, TaskRequest, Terms};
 
 /// The longest line that is read. The longest of a server has 16 MiB.
 const LONGEST: u64 = 32 << 20;
@@ -351,7 +351,7 @@ fn next(input: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
 fn parse(line: &[u8]) -> Result<ImportedTask, String> {
     let line = line.trim_ascii_end();
     let request = hyper_delay_protocol::parse(line).map_err(|refusal| refusal.message)?;
-    let Request::Schedule(schedule) = request.request else {
+    let Request::Task(TaskRequest::Schedule(schedule)) = request.request else {
         return Err("it is no schedule: give lines of `hyper-delay export`".to_owned());
     };
     let missing =

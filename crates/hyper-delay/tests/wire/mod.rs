@@ -2,7 +2,9 @@
 
 mod request;
 
-use hyper_delay::protocol::{Delivery, Line, Lines, Refusal, Reply, Request, Schedule, parse};
+use hyper_delay::protocol::{
+    Delivery, Line, Lines, Refusal, Reply, Request, Schedule, TaskRequest, parse,
+};
 use serde_json::Value;
 
 pub(crate) use request::encode;
@@ -70,7 +72,7 @@ fn check_line(line: &Line) {
         "{}",
         String::from_utf8_lossy(&text)
     );
-    if let Request::Schedule(schedule) = &line.request {
+    if let Request::Task(TaskRequest::Schedule(schedule)) = &line.request {
         check_delivery(schedule);
     }
 }
@@ -102,7 +104,7 @@ fn check_delivery(schedule: &Schedule) {
         let again = String::from_utf8(out).expect("it is JSON");
         let again = again.replacen("\"kind\":\"delivery\"", "\"kind\":\"schedule\"", 1);
         let again = parse(again.trim_end_matches('\n').as_bytes()).expect("it has every field");
-        let Request::Schedule(again) = again.request else {
+        let Request::Task(TaskRequest::Schedule(again)) = again.request else {
             panic!("{again:?}")
         };
         assert_eq!(again.payload, schedule.payload);

@@ -3,16 +3,46 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_delay::{
     access::Secret,
-    protocol::{Accept, Compression, Filter, Line, Named, Request, Schedule, State},
+    protocol::{
+        Accept, AdminRequest, BulkRequest, Compression, Filter, Line, Named, ReadRequest, Request,
+        Schedule, SessionRequest, State, TaskRequest,
+    },
 };
 use serde_json::{Value, json};
 
 /// Returns the line without its end. An absent field is null.
 pub(crate) fn encode(of: &Line) -> Vec<u8> {
     let mut object = match &of.request {
-        Request::Auth => json!({ "kind": "auth" }),
-        Request::Hello { protocol } => json!({ "kind": "hello", "protocol": protocol }),
-        Request::Register {
+        Request::Session(request) => session(request),
+        Request::Task(request) => task(request),
+        Request::Read(request) => read(request),
+        Request::Admin(request) => admin(request),
+    };
+    object["tag"] = json!(of.tag.as_deref());
+    if let Some(token) = &of.token {
+        let text = token.secret().map(Secret::reveal);
+        object["token"] = json!(text.unwrap_or_default());
+    }
+    let mut line = object.to_string();
+    if let Request::Task(TaskRequest::Schedule(task)) = &of.request
+        && !task.headers.text().is_empty()
+    {
+        // In their order, which an object of this library does not keep.
+        line.insert_str(1, &format!("\"headers\":{},", task.headers.text()));
+    }
+    line.into_bytes()
+}
+
+fn session(request: &SessionRequest) -> Value {
+    match request {
+        SessionRequest::Auth => json!({ "kind": "auth" }),
+        SessionRequest::Hello { protocol } => json!({ "kind": "hello", "protocol": protocol }),
+    }
+}
+
+fn task(request: &TaskRequest) -> Value {
+    match request {
+        TaskRequest::Register {
             route,
             credit,
             mode,
@@ -24,10 +54,10 @@ pub(crate) fn encode(of: &Line) -> Vec<u8> {
             "mode": mode.as_str(),
             "accept": accept.map(accepted),
         }),
-        Request::Unregister { route } => json!({ "kind": "unregister", "route_key": &**route }),
-        Request::Schedule(task) => schedule(task),
-        Request::Ack { delivery, confirm } => named("ack", delivery, "confirm", json!(confirm)),
-        Request::Nack {
+        TaskRequest::Unregister { route } => json!({ "kind": "unregister", "route_key": &**route }),
+        TaskRequest::Schedule(task) => schedule(task),
+        TaskRequest::Ack { delivery, confirm } => named("ack", delivery, "confirm", json!(confirm)),
+        TaskRequest::Nack {
             delivery,
             delay_ms,
             reason,
@@ -38,18 +68,23 @@ pub(crate) fn encode(of: &Line) -> Vec<u8> {
             nack["failed"] = json!(failed);
             nack
         }
-        Request::Touch {
+        TaskRequest::Touch {
             delivery,
             extend_ms,
         } => named("touch", delivery, "extend_ms", json!(extend_ms)),
-        Request::Cancel { route, id } => {
+        TaskRequest::Cancel { route, id } => {
             json!({ "kind": "cancel", "route_key": &**route, "id": &**id })
         }
-        Request::Ping => json!({ "kind": "ping" }),
-        Request::Stats { route, after } => {
+        TaskRequest::Ping => json!({ "kind": "ping" }),
+    }
+}
+
+fn read(request: &ReadRequest) -> Value {
+    match request {
+        ReadRequest::Stats { route, after } => {
             json!({ "kind": "stats", "route_key": route.as_deref(), "after": after.as_deref() })
         }
-        Request::Dead {
+        ReadRequest::Dead {
             route,
             after,
             limit,
@@ -65,10 +100,10 @@ pub(crate) fn encode(of: &Line) -> Vec<u8> {
             }),
             filter,
         ),
-        Request::Get { route, id, payload } => {
+        ReadRequest::Get { route, id, payload } => {
             json!({ "kind": "get", "route_key": &**route, "id": &**id, "payload": payload })
         }
-        Request::List(list) => with_filter(
+        ReadRequest::List(list) => with_filter(
             json!({
                 "kind": "list",
                 "route_key": list.route.as_deref(),
@@ -79,47 +114,44 @@ pub(crate) fn encode(of: &Line) -> Vec<u8> {
             }),
             &list.filter,
         ),
-        Request::Future => json!({ "kind": "future" }),
-        Request::Delete { route, id } => {
-            json!({ "kind": "delete", "route_key": &**route, "id": &**id })
-        }
-        Request::Bulk(bulk) => with_filter(
-            json!({
-                "kind": bulk.act.as_str(),
-                "route_key": &*bulk.route,
-                "in_flight": bulk.in_flight,
-                "dry_run": bulk.dry_run,
-            }),
-            &bulk.filter,
-        ),
-        Request::Pause { route } => json!({ "kind": "pause", "route_key": &**route }),
-        Request::Resume { route } => json!({ "kind": "resume", "route_key": &**route }),
-        Request::Jobs => json!({ "kind": "jobs" }),
-        Request::Stop { job } => json!({ "kind": "stop", "job": job }),
-        Request::Audit { before, limit } => {
+        ReadRequest::Future => json!({ "kind": "future" }),
+        ReadRequest::Jobs => json!({ "kind": "jobs" }),
+        ReadRequest::Audit { before, limit } => {
             json!({ "kind": "audit", "before": before, "limit": limit })
         }
-        Request::Reasons { route, after } => {
+        ReadRequest::Reasons { route, after } => {
             json!({ "kind": "reasons", "route_key": route.as_deref(), "after": after.as_deref() })
         }
-        Request::Backup { offset } => json!({ "kind": "backup", "offset": offset }),
-        Request::Kick { route, id } => {
+        ReadRequest::Count(of) => bulk(of, true),
+        ReadRequest::Backup { offset } => json!({ "kind": "backup", "offset": offset }),
+    }
+}
+
+fn admin(request: &AdminRequest) -> Value {
+    match request {
+        AdminRequest::Kick { route, id } => {
             json!({ "kind": "kick", "route_key": &**route, "id": &**id })
         }
-    };
-    object["tag"] = json!(of.tag.as_deref());
-    if let Some(token) = &of.token {
-        let text = token.secret().map(Secret::reveal);
-        object["token"] = json!(text.unwrap_or_default());
+        AdminRequest::Delete { route, id } => {
+            json!({ "kind": "delete", "route_key": &**route, "id": &**id })
+        }
+        AdminRequest::Bulk(of) => bulk(of, false),
+        AdminRequest::Pause { route } => json!({ "kind": "pause", "route_key": &**route }),
+        AdminRequest::Resume { route } => json!({ "kind": "resume", "route_key": &**route }),
+        AdminRequest::Stop { job } => json!({ "kind": "stop", "job": job }),
     }
-    let mut line = object.to_string();
-    if let Request::Schedule(task) = &of.request
-        && !task.headers.text().is_empty()
-    {
-        // In their order, which an object of this library does not keep.
-        line.insert_str(1, &format!("\"headers\":{},", task.headers.text()));
-    }
-    line.into_bytes()
+}
+
+fn bulk(bulk: &BulkRequest, dry_run: bool) -> Value {
+    with_filter(
+        json!({
+            "kind": bulk.act.as_str(),
+            "route_key": &*bulk.route,
+            "in_flight": bulk.in_flight,
+            "dry_run": dry_run,
+        }),
+        &bulk.filter,
+    )
 }
 
 fn with_filter(mut object: Value, filter: &Filter) -> Value {

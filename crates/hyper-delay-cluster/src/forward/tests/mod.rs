@@ -21,7 +21,9 @@ use hyper_delay_engine::{
     ledger::TaskRevision,
     scheduler::{ClientRequest, CopyId, CreditChange, ReplyTo, RouteSelection, StatsRequest},
 };
-use hyper_delay_protocol::{Accept, DeliverySelector, Reason, RegisterMode, Request, Stats, parse};
+use hyper_delay_protocol::{
+    Accept, DeliverySelector, Reason, RegisterMode, Request, Stats, TaskRequest, parse,
+};
 
 const MILLI: u64 = 1_000_000;
 const CLIENT: ConsumerId = 5;
@@ -71,8 +73,12 @@ impl World {
 
     fn asks_as(&mut self, consumer: ConsumerId, json: &str) {
         let line = parse(json.as_bytes()).unwrap();
+        let Request::Task(request) = line.request else {
+            panic!("{json} is no request to the scheduler");
+        };
         let ask = ClientRequest {
-            line,
+            tag: line.tag,
+            request,
             weight: 3,
             grant: None,
         };

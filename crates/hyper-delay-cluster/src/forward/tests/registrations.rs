@@ -344,7 +344,7 @@ fn a_refused_schedule_does_not_register_the_own_route() {
         let sent = world.sent();
         let unregisters = sent.iter().any(|it| {
             matches!(it, ToLeader::Request(_, _, asked)
-                if matches!(&**asked, ForwardedRequest::Request(Request::Unregister { .. }, _)))
+                if matches!(&**asked, ForwardedRequest::Request(TaskRequest::Unregister { .. }, _)))
         });
         assert_eq!(unregisters, !stays, "{what}: {sent:?}");
         // What the leader says to that is no news of the client.
@@ -359,7 +359,7 @@ fn own_route(world: &mut World) -> (u32, Arc<str>) {
     let sent = world.sent().into_iter();
     let mut schedules = sent.filter_map(|message| match message {
         ToLeader::Request(_, number, asked) => match *asked {
-            ForwardedRequest::Request(Request::Schedule(schedule), _) => {
+            ForwardedRequest::Request(TaskRequest::Schedule(schedule), _) => {
                 Some((number, schedule.route?))
             }
             _ => None,

@@ -109,7 +109,7 @@ fn a_schedule_without_a_route_gets_one_and_an_id() {
     else {
         panic!("{sent:?}");
     };
-    let ForwardedRequest::Request(Request::Schedule(schedule), _) = &**asked else {
+    let ForwardedRequest::Request(TaskRequest::Schedule(schedule), _) = &**asked else {
         panic!("{asked:?}");
     };
     assert_eq!(schedule.route.as_ref(), Some(bound));

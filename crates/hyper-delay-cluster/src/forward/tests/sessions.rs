@@ -17,7 +17,7 @@ fn a_request_waits_for_a_leader() {
     };
     assert!(matches!(
         **asked,
-        ForwardedRequest::Request(Request::Cancel { .. }, None)
+        ForwardedRequest::Request(TaskRequest::Cancel { .. }, None)
     ));
     let reply = ToConnection::Reply(1, Reply::Pong);
     world.leader_sends(0, "b", ToServing::Connection(CLIENT, reply));

@@ -33,14 +33,14 @@ fn assert_bytes(request: &ForwardedRequest, expected: &str) {
 
 /// A request of a client without a grant. Its bytes begin with the 0 of `ForwardedRequest::Request`
 /// and end with the 0 of no grant.
-fn assert_task(request: Request, expected: &str) {
+fn assert_task(request: TaskRequest, expected: &str) {
     let request = ForwardedRequest::Request(request, None);
     assert_bytes(&request, &format!("00 {expected} 00"));
 }
 
 /// A request of an operator without name and address. Its bytes begin with the 1 of
 /// `ForwardedRequest::Operator` and end with two 0 for the actor.
-fn assert_admin(request: Request, expected: &str) {
+fn assert_admin(request: AdminRequest, expected: &str) {
     let request = ForwardedRequest::Operator(request, Actor::default());
     assert_bytes(&request, &format!("01 {expected} 00 00"));
 }
@@ -60,28 +60,28 @@ fn schedule() -> Schedule {
 
 #[test]
 fn registrations_keep_their_bytes() {
-    let register = Request::Register {
+    let register = TaskRequest::Register {
         route: route(),
         credit: None,
         mode: RegisterMode::Shared,
         accept: None,
     };
     assert_task(register, "02 046d61696c 00 00 00");
-    let register = Request::Register {
+    let register = TaskRequest::Register {
         route: route(),
         credit: Some(300),
         mode: RegisterMode::Exclusive,
         accept: Some(Accept::only(&[Compression::Zstd])),
     };
     assert_task(register, "02 046d61696c 01ac02 01 010001");
-    let unregister = Request::Unregister { route: route() };
+    let unregister = TaskRequest::Unregister { route: route() };
     assert_task(unregister, "03 046d61696c");
 }
 
 #[test]
 fn schedules_keep_their_bytes() {
     assert_task(
-        Request::Schedule(schedule()),
+        TaskRequest::Schedule(schedule()),
         "04 01027431 01046d61696c ac02 00 00 00 00 00",
     );
     let with_everything = Schedule {
@@ -99,7 +99,7 @@ fn schedules_keep_their_bytes() {
         ..schedule()
     };
     assert_task(
-        Request::Schedule(with_everything),
+        TaskRequest::Schedule(with_everything),
         "04 01027431 01046d61696c ac02 01 030102ff 01 097b2261223a2262227d \
          01 019003 0101 0102 0103 00",
     );
@@ -111,7 +111,7 @@ fn grants_of_schedules_keep_their_bytes() {
     let (entry, _) = TokenEntry::new("job".into(), rights, vec!["m*".into()]).unwrap();
     let mut grant = entry.with_pending(Some(6), None).grant();
     grant.id = "x".into();
-    let request = Request::Schedule(schedule());
+    let request = TaskRequest::Schedule(schedule());
     let request = ForwardedRequest::Request(request, Some(Arc::new(grant)));
     assert_bytes(
         &request,
@@ -126,19 +126,19 @@ fn answers_keep_their_bytes() {
         route: Some(route()),
         attempt: Some(7),
     };
-    let ack = Request::Ack {
+    let ack = TaskRequest::Ack {
         delivery: delivery.clone(),
         confirm: true,
     };
     assert_task(ack, "05 027431 01046d61696c 0107 01");
-    let nack = Request::Nack {
+    let nack = TaskRequest::Nack {
         delivery: delivery.clone(),
         delay_ms: Some(300),
         reason: Some("no".into()),
         failed: true,
     };
     assert_task(nack, "06 027431 01046d61696c 0107 01ac02 01026e6f 01");
-    let touch = Request::Touch {
+    let touch = TaskRequest::Touch {
         delivery,
         extend_ms: Some(300),
     };
@@ -147,32 +147,32 @@ fn answers_keep_their_bytes() {
 
 #[test]
 fn cancels_and_pings_keep_their_bytes() {
-    let cancel = Request::Cancel {
+    let cancel = TaskRequest::Cancel {
         route: route(),
         id: id(),
     };
     assert_task(cancel, "08 046d61696c 027431");
-    assert_task(Request::Ping, "09");
+    assert_task(TaskRequest::Ping, "09");
 }
 
 #[test]
 fn requests_of_operators_keep_their_bytes() {
     let (route, id) = (route(), id());
-    let delete = Request::Delete {
+    let delete = AdminRequest::Delete {
         route: route.clone(),
         id: id.clone(),
     };
     assert_admin(delete, "0f 046d61696c 027431");
-    let pause = Request::Pause {
+    let pause = AdminRequest::Pause {
         route: route.clone(),
     };
     assert_admin(pause, "11 046d61696c");
-    let resume = Request::Resume {
+    let resume = AdminRequest::Resume {
         route: route.clone(),
     };
     assert_admin(resume, "12 046d61696c");
-    assert_admin(Request::Stop { job: 300 }, "14 ac02");
-    let kick = Request::Kick { route, id };
+    assert_admin(AdminRequest::Stop { job: 300 }, "14 ac02");
+    let kick = AdminRequest::Kick { route, id };
     assert_admin(kick, "18 046d61696c 027431");
 }
 
@@ -187,10 +187,9 @@ fn bulk_requests_keep_their_bytes() {
             until: Some(300),
         },
         in_flight: false,
-        dry_run: false,
     };
     assert_admin(
-        Request::Bulk(Box::new(kick_all)),
+        AdminRequest::Bulk(Box::new(kick_all)),
         "10 00 046d61696c 01026e6f 0101 01ac02 00 00",
     );
     let purge = BulkRequest {
@@ -198,10 +197,9 @@ fn bulk_requests_keep_their_bytes() {
         route: route(),
         filter: Filter::default(),
         in_flight: true,
-        dry_run: false,
     };
     assert_admin(
-        Request::Bulk(Box::new(purge)),
+        AdminRequest::Bulk(Box::new(purge)),
         "10 02 046d61696c 00 00 00 01 00",
     );
 }
@@ -212,6 +210,6 @@ fn actors_keep_their_bytes() {
         by: Some("job".into()),
         address: Some(([127, 0, 0, 1], 300).into()),
     };
-    let request = ForwardedRequest::Operator(Request::Stop { job: 1 }, actor);
+    let request = ForwardedRequest::Operator(AdminRequest::Stop { job: 1 }, actor);
     assert_bytes(&request, "01 14 01 01036a6f62 01 00 7f000001 ac02");
 }

@@ -8,7 +8,7 @@ use hyper_delay_engine::{
     clock::Clock,
     scheduler::{ClientRequest, ConsumerMessage, SchedulerInput},
 };
-use hyper_delay_protocol::{Compression, Headers, Line, Reply, Request, Schedule};
+use hyper_delay_protocol::{Compression, Headers, Reply, Schedule, TaskRequest};
 
 /// When the tasks are due, in Unix milliseconds.
 static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);
@@ -38,7 +38,7 @@ pub(super) fn scheduled(notice: ShardNotice) -> Vec<Arc<str>> {
 /// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.
 pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> SchedulerInput {
     let asks = tasks.into_iter().map(|task| {
-        let request = Request::Schedule(Schedule {
+        let request = TaskRequest::Schedule(Schedule {
             fire_at: *FAR_AHEAD,
             id: Some(task),
             route: Some(route(shard)),
@@ -48,13 +48,9 @@ pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) 
             headers: Headers::default(),
             terms: None,
         });
-        let line = Line {
-            tag: None,
-            token: None,
-            request,
-        };
         ClientRequest {
-            line,
+            tag: None,
+            request,
             weight: 1,
             grant: None,
         }

@@ -222,7 +222,7 @@ fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
     let extend_ms = Some(50_000);
     world.asks(
         4,
-        OfClient::Touch {
+        TaskRequest::Touch {
             delivery,
             extend_ms,
         },

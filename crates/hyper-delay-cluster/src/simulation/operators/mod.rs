@@ -26,7 +26,7 @@ use hyper_delay_engine::{
     ledger::Actor,
     scheduler::{ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, SchedulerInput},
 };
-use hyper_delay_protocol::{Code, Reply, Request};
+use hyper_delay_protocol::{AdminRequest, Code, Reply};
 use tokens::LimitedTokens;
 
 /// The connections of operators have higher numbers than those of clients.
@@ -56,7 +56,7 @@ pub(super) struct Operators {
     /// The number of the last request, which is its tag.
     requests: u64,
     /// Requests without an answer, by their tags.
-    unanswered: BTreeMap<Arc<str>, Request>,
+    unanswered: BTreeMap<Arc<str>, AdminRequest>,
     /// Bulk operations that operators know.
     jobs: Vec<u64>,
 }
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    fn operator_sends(&mut self, (consumer, life): (ConsumerId, ProcessId), request: Request) {
+    fn operator_sends(&mut self, (consumer, life): (ConsumerId, ProcessId), request: AdminRequest) {
         let Some(stored) = &mut self.checks.stored else {
             return;
         };

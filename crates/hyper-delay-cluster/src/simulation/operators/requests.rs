@@ -6,17 +6,17 @@ use crate::simulation::{
     task_name::TaskName,
     world::{MILLI, START, World},
 };
-use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, Request};
+use hyper_delay_protocol::{AdminRequest, BulkAct, BulkRequest, Filter};
 
 impl World {
     /// Returns what an operator asks for now. In the end all routes are resumed.
-    pub(super) fn operator_requests(&mut self) -> Vec<Request> {
+    pub(super) fn operator_requests(&mut self) -> Vec<AdminRequest> {
         let Some(stored) = &self.checks.stored else {
             return Vec::new();
         };
         if self.is_calm() {
             let paused = stored.paused().cloned();
-            return paused.map(|route| Request::Resume { route }).collect();
+            return paused.map(|route| AdminRequest::Resume { route }).collect();
         }
         let mut requests = Vec::new();
         if self.operators.pause {
@@ -28,7 +28,7 @@ impl World {
         requests
     }
 
-    fn pauses_or_resumes(&mut self) -> Vec<Request> {
+    fn pauses_or_resumes(&mut self) -> Vec<AdminRequest> {
         let routes = &self.clients.routes;
         let operators = &mut self.operators;
         let random = &mut operators.random;
@@ -38,37 +38,37 @@ impl World {
         };
         let route = route.expect("there are some").clone();
         match random.u8(0..4) {
-            0 => vec![Request::Resume { route }],
+            0 => vec![AdminRequest::Resume { route }],
             // Twice in a row: only one of them changes anything.
             1 => vec![
-                Request::Pause {
+                AdminRequest::Pause {
                     route: route.clone(),
                 },
-                Request::Pause { route },
+                AdminRequest::Pause { route },
             ],
-            _ => vec![Request::Pause { route }],
+            _ => vec![AdminRequest::Pause { route }],
         }
     }
 
-    fn changes(&mut self) -> Request {
+    fn changes(&mut self) -> AdminRequest {
         match self.operators.random.u8(0..10) {
             0 => match self.dead_or_any() {
-                Some(TaskName { route, id }) => Request::Kick { route, id },
+                Some(TaskName { route, id }) => AdminRequest::Kick { route, id },
                 None => self.bulk(),
             },
             1 => match self.dead_or_any() {
-                Some(TaskName { route, id }) => Request::Delete { route, id },
+                Some(TaskName { route, id }) => AdminRequest::Delete { route, id },
                 None => self.bulk(),
             },
             2 | 3 => match self.operators.jobs.last() {
-                Some(job) => Request::Stop { job: *job },
+                Some(job) => AdminRequest::Stop { job: *job },
                 None => self.bulk(),
             },
             _ => self.bulk(),
         }
     }
 
-    fn bulk(&mut self) -> Request {
+    fn bulk(&mut self) -> AdminRequest {
         let random = &mut self.operators.random;
         let route = random.choice(&self.clients.routes);
         let route: Arc<str> = route.expect("there is one").clone();
@@ -91,12 +91,11 @@ impl World {
                 until: (random.u8(0..5) == 0).then(|| now + random.u64(0..5_000) - 4_000),
             },
         };
-        Request::Bulk(Box::new(BulkRequest {
+        AdminRequest::Bulk(Box::new(BulkRequest {
             act,
             route,
             filter,
             in_flight: act == BulkAct::Purge && random.bool(),
-            dry_run: false,
         }))
     }
 

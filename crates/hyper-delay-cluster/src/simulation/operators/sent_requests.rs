@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::simulation::task_name::TaskName;
-use hyper_delay_protocol::{BulkAct, BulkRequest, Request};
+use hyper_delay_protocol::{AdminRequest, BulkAct, BulkRequest};
 use hyper_delay_store::record::{BulkJob, JobAction};
 
 /// See the [module](self).
@@ -33,29 +33,28 @@ struct RequestCounts {
 
 impl SentRequests {
     /// A request is sent.
-    pub(super) fn sent(&mut self, request: &Request) {
+    pub(super) fn sent(&mut self, request: &AdminRequest) {
         match request.clone() {
-            Request::Pause { route } => self.pauses.entry(route).or_default().sent += 1,
-            Request::Resume { route } => self.resumes.entry(route).or_default().sent += 1,
-            Request::Kick { route, id } => {
+            AdminRequest::Pause { route } => self.pauses.entry(route).or_default().sent += 1,
+            AdminRequest::Resume { route } => self.resumes.entry(route).or_default().sent += 1,
+            AdminRequest::Kick { route, id } => {
                 self.kicked.insert(TaskName { route, id });
             }
-            Request::Delete { route, id } => {
+            AdminRequest::Delete { route, id } => {
                 self.deleted.insert(TaskName { route, id });
             }
-            Request::Bulk(bulk) => self.bulk.push(*bulk),
-            Request::Stop { job } => {
+            AdminRequest::Bulk(bulk) => self.bulk.push(*bulk),
+            AdminRequest::Stop { job } => {
                 self.stopped.insert(job);
             }
-            _ => {}
         }
     }
 
     /// A request is answered: it takes effect no more.
-    pub(super) fn answered(&mut self, request: &Request) {
+    pub(super) fn answered(&mut self, request: &AdminRequest) {
         let changes = match request {
-            Request::Pause { route } => self.pauses.get_mut(route),
-            Request::Resume { route } => self.resumes.get_mut(route),
+            AdminRequest::Pause { route } => self.pauses.get_mut(route),
+            AdminRequest::Resume { route } => self.resumes.get_mut(route),
             _ => None,
         };
         if let Some(changes) = changes {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Step, World, world::START};
 use crate::ledger::LedgerView;
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{BulkAct, Filter, Reply, Request};
+use hyper_delay_protocol::{AdminRequest, BulkAct, Filter, Reply};
 use hyper_delay_store::{
     Batch, Durability, Space, Store as _,
     fake::Fake,
@@ -134,14 +134,14 @@ fn stop_is_acknowledged_once_the_end_of_the_job_is_on_disk() {
     world.step(Step::Tell);
     let job = running(&world)[0];
     // Two operators do it. Nothing of it is on disk before the server is killed.
-    world.ask(0, Request::Stop { job });
-    world.ask(0, Request::Stop { job });
+    world.operate(AdminRequest::Stop { job });
+    world.operate(AdminRequest::Stop { job });
     world.tick();
     assert_eq!(stopped(&world), []);
     world.restart();
     world.step(Step::Tick);
     assert_eq!(running(&world), [job]);
-    world.ask(0, Request::Stop { job });
+    world.operate(AdminRequest::Stop { job });
     world.settle();
     assert_eq!(stopped(&world), [(job, true)]);
     assert_eq!((running(&world), left(&world, "first") > 0), (vec![], true));
@@ -161,7 +161,7 @@ fn stop_of_a_waiting_job_does_not_wait_for_the_job_that_runs() {
     let [first, second] = running(&world)[..] else {
         panic!("both run");
     };
-    world.ask(0, Request::Stop { job: second });
+    world.operate(AdminRequest::Stop { job: second });
     while stopped(&world).is_empty() {
         world.tick();
         world.step(Step::Commit);

@@ -93,7 +93,7 @@ fn a_backoff_does_not_follow_the_wall_clock() {
     };
     world.ask(
         consumer,
-        hyper_delay_protocol::Request::Nack {
+        hyper_delay_protocol::TaskRequest::Nack {
             delivery,
             delay_ms: Some(5000),
             reason: None,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::scheduler::ConsumerId;
-use hyper_delay_protocol::{DeliverySelector, Request};
+use hyper_delay_protocol::{DeliverySelector, TaskRequest};
 
 /// A delivery that was sent.
 #[derive(Debug, Clone)]
@@ -17,15 +17,15 @@ pub(super) struct Delivered {
 
 impl Delivered {
     /// Returns an ack whose reply is asked for.
-    pub(super) fn ack(&self) -> Request {
-        Request::Ack {
+    pub(super) fn ack(&self) -> TaskRequest {
+        TaskRequest::Ack {
             delivery: self.named(),
             confirm: true,
         }
     }
 
-    pub(super) fn nack(&self, delay_ms: Option<u64>, failed: bool) -> Request {
-        Request::Nack {
+    pub(super) fn nack(&self, delay_ms: Option<u64>, failed: bool) -> TaskRequest {
+        TaskRequest::Nack {
             delivery: self.named(),
             delay_ms,
             reason: Some("no disk".into()),
@@ -33,8 +33,8 @@ impl Delivered {
         }
     }
 
-    pub(super) fn touch(&self, extend_ms: Option<u64>) -> Request {
-        Request::Touch {
+    pub(super) fn touch(&self, extend_ms: Option<u64>) -> TaskRequest {
+        TaskRequest::Touch {
             delivery: self.named(),
             extend_ms,
         }

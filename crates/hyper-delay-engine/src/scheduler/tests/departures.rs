@@ -2,13 +2,13 @@
 
 use super::World;
 use crate::scheduler::{ConsumerId, NextCall, SchedulerInput};
-use hyper_delay_protocol::{RegisterMode, Reply, Request};
+use hyper_delay_protocol::{RegisterMode, Reply, TaskRequest};
 
 /// The routes that a closed connection leaves in one go.
 const CHUNK: usize = 1024;
 
 fn register(world: &mut World, consumer: ConsumerId, route: usize) {
-    let request = Request::Register {
+    let request = TaskRequest::Register {
         route: format!("{route:09}").into(),
         credit: None,
         mode: RegisterMode::Shared,

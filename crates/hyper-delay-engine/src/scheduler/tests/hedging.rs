@@ -3,7 +3,7 @@
 use super::{World, invariants, world::START};
 use crate::scheduler::SchedulerInput;
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{Reply, Request};
+use hyper_delay_protocol::{AdminRequest, Reply};
 use hyper_delay_store::Space;
 
 fn hedged(delay_ms: u64) -> World {
@@ -138,10 +138,10 @@ fn a_round_gets_no_further_copies_once_its_route_is_paused() {
     world.schedule("task", START);
     world.run(150);
     assert_eq!(copies(&world), [(first, 1), (second, 1)]);
-    let pause = Request::Pause {
+    let pause = AdminRequest::Pause {
         route: "route".into(),
     };
-    world.ask(0, pause);
+    world.operate(pause);
     world.run(800);
     assert_eq!(copies(&world), [(first, 1), (second, 1)]);
     // Those in flight can be answered.

@@ -178,7 +178,7 @@ fn a_paused_route_asks_for_no_credit() {
     let consumer = world.connect(&["paused", "route"]);
     schedule(&mut world, "paused", &["a"]);
     let route = "paused".into();
-    world.ask(0, hyper_delay_protocol::Request::Pause { route });
+    world.operate(hyper_delay_protocol::AdminRequest::Pause { route });
     world.settle();
     world.lend(consumer, 1);
     let before = wanted(&world, consumer);

@@ -1,7 +1,7 @@
 //! The memory is bounded, whatever is on disk.
 
 use super::{World, world::START};
-use hyper_delay_protocol::Request;
+use hyper_delay_protocol::TaskRequest;
 use hyper_delay_store::Space;
 
 #[test]
@@ -45,7 +45,7 @@ fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
     let consumer = world.connect(&[]);
     world.ask(
         consumer,
-        Request::Register {
+        TaskRequest::Register {
             route: "route".into(),
             credit: Some(1),
             mode: hyper_delay_protocol::RegisterMode::Shared,
@@ -69,7 +69,7 @@ fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
 #[test]
 fn a_new_consumer_gets_what_is_parked_behind_the_queue_of_a_busy_one() {
     let mut world = World::new(60_000, 64, 16);
-    let register = |credit| Request::Register {
+    let register = |credit| TaskRequest::Register {
         route: "route".into(),
         credit,
         mode: hyper_delay_protocol::RegisterMode::Shared,
@@ -100,7 +100,7 @@ fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
     world.connect(&["other"]);
     world.ask(
         0,
-        Request::Schedule(hyper_delay_protocol::Schedule {
+        TaskRequest::Schedule(hyper_delay_protocol::Schedule {
             id: None,
             route: Some("other".into()),
             fire_at: 0,
@@ -185,7 +185,7 @@ fn all_that_is_parked_comes_to_a_consumer_with_room_for_it() {
     let consumer = world.connect(&[]);
     world.ask(
         consumer,
-        Request::Register {
+        TaskRequest::Register {
             route: "route".into(),
             credit: Some(u16::MAX),
             mode: hyper_delay_protocol::RegisterMode::Shared,

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use super::{Step, World, invariants, world::START};
 use crate::scheduler::SchedulerInput;
-use hyper_delay_protocol::{BulkAct, Code, Filter, Reply, Request};
+use hyper_delay_protocol::{AdminRequest, BulkAct, Code, Filter, Reply};
 use hyper_delay_store::Space;
 
 fn pause(world: &mut World, route: &str) {
     let route = route.into();
-    world.ask(0, Request::Pause { route });
+    world.operate(AdminRequest::Pause { route });
     world.settle();
 }
 
 fn resume(world: &mut World, route: &str) {
     let route = route.into();
-    world.ask(0, Request::Resume { route });
+    world.operate(AdminRequest::Resume { route });
     world.settle();
 }
 
@@ -200,10 +200,10 @@ fn a_stopped_job_ends_before_its_next_batch() {
     world.step(Step::Commit);
     world.step(Step::Tell);
     let job = last_job(&world);
-    world.ask(0, Request::Stop { job });
+    world.operate(AdminRequest::Stop { job });
     world.settle();
     assert_eq!(world.on_disk(Space::Dead), 30);
-    world.ask(0, Request::Stop { job });
+    world.operate(AdminRequest::Stop { job });
     let (_, last) = world.replies.last().expect("it is answered");
     assert_eq!(*last, Reply::Stopped { job, found: false });
 }
@@ -220,11 +220,11 @@ fn limits_hold_for_requests_that_come_together() {
     let mut world = World::new(10_000, 1_000, 4);
     for route in 0..8 {
         let route = format!("r{route}").into();
-        world.ask(0, Request::Pause { route });
+        world.operate(AdminRequest::Pause { route });
     }
     // A route that will be paused counts once.
     let route = "r0".into();
-    world.ask(0, Request::Pause { route });
+    world.operate(AdminRequest::Pause { route });
     world.settle();
     assert_eq!(refused(&mut world, Code::TooManyRoutes), 3);
     resume(&mut world, "r0");

@@ -20,7 +20,7 @@ use crate::{
 use cluster::{ClusterEvent, Reports};
 use history::{HistoryEvent, history_event};
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{BulkAct, Filter, RegisterMode, Request, Terms};
+use hyper_delay_protocol::{AdminRequest, BulkAct, Filter, RegisterMode, TaskRequest, Terms};
 use hyper_delay_store::{Space, record::key};
 use options::{Options, options};
 
@@ -148,7 +148,7 @@ fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
                     true => RegisterMode::Exclusive,
                     false => RegisterMode::Shared,
                 };
-                let request = Request::Register {
+                let request = TaskRequest::Register {
                     route,
                     credit,
                     mode,
@@ -160,7 +160,7 @@ fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
         HistoryEvent::Unregister(consumer, route) => {
             if let Some(consumer) = client.consumers.get(consumer) {
                 let route = ROUTES[route].into();
-                world.ask(*consumer, Request::Unregister { route });
+                world.ask(*consumer, TaskRequest::Unregister { route });
             }
         }
         HistoryEvent::Ack(back) | HistoryEvent::AckOfTheFirst(back) => {
@@ -192,21 +192,21 @@ fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
         }
         HistoryEvent::Kick(id, route) => {
             let (route, id) = (ROUTES[route].into(), id.to_string().into());
-            world.ask(0, Request::Kick { route, id });
+            world.operate(AdminRequest::Kick { route, id });
         }
         HistoryEvent::Delete(id, route) => {
             let id = id.to_string();
             client.known(ROUTES[route], &id).removed = Some(number);
             let (route, id) = (ROUTES[route].into(), id.into());
-            world.ask(0, Request::Delete { route, id });
+            world.operate(AdminRequest::Delete { route, id });
         }
         HistoryEvent::Pause(route) => {
             let route = ROUTES[route].into();
-            world.ask(0, Request::Pause { route });
+            world.operate(AdminRequest::Pause { route });
         }
         HistoryEvent::Resume(route) => {
             let route = ROUTES[route].into();
-            world.ask(0, Request::Resume { route });
+            world.operate(AdminRequest::Resume { route });
         }
         HistoryEvent::Bulk(act, route) => {
             if act != BulkAct::Kick {
@@ -248,13 +248,13 @@ fn finish(mut world: World, mut client: Client) {
     }
     for route in ROUTES {
         let route = route.into();
-        world.ask(0, Request::Resume { route });
+        world.operate(AdminRequest::Resume { route });
     }
     for _ in 0..3 {
         for route in ROUTES {
             for id in 0..8u8 {
                 let (route, id) = (route.into(), id.to_string().into());
-                world.ask(0, Request::Kick { route, id });
+                world.operate(AdminRequest::Kick { route, id });
             }
         }
         // Longer than any backoff and any step of the clock.

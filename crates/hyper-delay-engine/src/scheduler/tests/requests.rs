@@ -6,44 +6,43 @@ use super::{World, delivered::Delivered};
 use crate::ledger::Actor;
 use crate::scheduler::{ClientRequest, ConsumerId, OperatorRequest, ReplyTo, SchedulerInput};
 use hyper_delay_protocol::{
-    BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers, Line, Request, Schedule,
-    Terms,
+    AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers, Schedule,
+    TaskRequest, Terms,
 };
 
 /// Returns a request as the connection of a consumer sends it.
-pub(super) fn as_input(consumer: ConsumerId, request: Request) -> SchedulerInput {
-    match request {
-        Request::Kick { .. }
-        | Request::Delete { .. }
-        | Request::Bulk(_)
-        | Request::Pause { .. }
-        | Request::Resume { .. }
-        | Request::Stop { .. } => SchedulerInput::OperatorRequested(Box::new(OperatorRequest {
-            request,
-            actor: Actor::default(),
-            reply_to: ReplyTo {
-                consumer,
-                tag: None,
-                weight: 1,
-            },
-        })),
-        request => {
-            let line = Line {
-                tag: None,
-                token: None,
-                request,
-            };
-            let ask = ClientRequest {
-                line,
-                weight: 1,
-                grant: None,
-            };
-            SchedulerInput::Requested(consumer, vec![ask])
-        }
-    }
+fn as_input(consumer: ConsumerId, request: TaskRequest) -> SchedulerInput {
+    let ask = ClientRequest {
+        tag: None,
+        request,
+        weight: 1,
+        grant: None,
+    };
+    SchedulerInput::Requested(consumer, vec![ask])
 }
 
 impl World {
+    pub(super) fn ask(&mut self, consumer: ConsumerId, request: TaskRequest) {
+        if let TaskRequest::Ack { delivery, .. } | TaskRequest::Nack { delivery, .. } = &request {
+            self.nodes.answered(consumer, &delivery.id);
+        }
+        self.input(as_input(consumer, request));
+    }
+
+    /// An operator requests a change.
+    pub(super) fn operate(&mut self, request: AdminRequest) {
+        let operated = OperatorRequest {
+            request,
+            actor: Actor::default(),
+            reply_to: ReplyTo {
+                consumer: 0,
+                tag: None,
+                weight: 1,
+            },
+        };
+        self.input(SchedulerInput::OperatorRequested(Box::new(operated)));
+    }
+
     pub(super) fn schedule(&mut self, id: &str, fire_at: u64) {
         self.schedule_on("route", id, fire_at, 0, false);
     }
@@ -77,12 +76,12 @@ impl World {
             headers: Headers::default(),
             terms: terms.map(Box::new),
         };
-        self.ask(0, Request::Schedule(schedule));
+        self.ask(0, TaskRequest::Schedule(schedule));
     }
 
     pub(super) fn cancel(&mut self, route: &str, id: &str) {
         let (route, id) = (route.into(), id.into());
-        self.ask(0, Request::Cancel { route, id });
+        self.ask(0, TaskRequest::Cancel { route, id });
     }
 
     pub(super) fn bulk(&mut self, act: BulkAct, route: &str, filter: Filter) {
@@ -91,9 +90,8 @@ impl World {
             route: route.into(),
             filter,
             in_flight: false,
-            dry_run: false,
         };
-        self.ask(0, Request::Bulk(Box::new(bulk)));
+        self.operate(AdminRequest::Bulk(Box::new(bulk)));
     }
 
     pub(super) fn ack(&mut self, consumer: ConsumerId, id: &Arc<str>, attempt: u32) {
@@ -103,7 +101,7 @@ impl World {
             attempt: Some(attempt),
         };
         let confirm = true;
-        self.ask(consumer, Request::Ack { delivery, confirm });
+        self.ask(consumer, TaskRequest::Ack { delivery, confirm });
     }
 
     pub(super) fn ack_delivery(&mut self, delivered: &Delivered) {

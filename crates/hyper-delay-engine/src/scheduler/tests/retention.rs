@@ -121,21 +121,21 @@ fn a_dead_letter_that_is_kicked_meanwhile_stays() {
     dies(&mut world, "b", "other");
     world.pass(1_000);
     world.scheduler.tick(world.now);
-    let kick = hyper_delay_protocol::Request::Kick {
+    let kick = hyper_delay_protocol::AdminRequest::Kick {
         route: "a".into(),
         id: "task".into(),
     };
-    world.ask(0, kick);
+    world.operate(kick);
     world.settle();
     assert_eq!(world.on_disk(Space::Names), 1, "the removal came first");
 
     dies(&mut world, "a", "again");
     world.run(99_500);
-    let kick = hyper_delay_protocol::Request::Kick {
+    let kick = hyper_delay_protocol::AdminRequest::Kick {
         route: "a".into(),
         id: "again".into(),
     };
-    world.ask(0, kick);
+    world.operate(kick);
     world.run(20_000);
     assert_eq!(world.on_disk(Space::Names), 1, "it is in flight");
 }

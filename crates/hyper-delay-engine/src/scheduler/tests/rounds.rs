@@ -2,7 +2,7 @@
 
 use super::{Step, World, world::START};
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{Reply, Request};
+use hyper_delay_protocol::{Reply, TaskRequest};
 
 fn removed(world: &World) -> Vec<bool> {
     let replies = world.replies.iter();
@@ -22,7 +22,7 @@ fn a_late_ack_of_a_task_that_was_cancelled_does_not_remove_the_next_of_its_name(
     world.settle();
     world.ask(
         0,
-        Request::Cancel {
+        TaskRequest::Cancel {
             route: "route".into(),
             id: "task".into(),
         },

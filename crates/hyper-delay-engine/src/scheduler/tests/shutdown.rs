@@ -3,7 +3,7 @@
 use super::{Step, World, world::START};
 use crate::scheduler::{CopyId, NextCall, SchedulerInput};
 use hyper_delay_config::Config;
-use hyper_delay_protocol::Request;
+use hyper_delay_protocol::TaskRequest;
 use hyper_delay_store::Space;
 
 #[test]
@@ -99,7 +99,7 @@ fn an_ending_server_leaves_ready_tasks_of_an_unregistered_route_as_they_are() {
     world.settle();
     world.input(SchedulerInput::ShuttingDown);
     let route = "route".into();
-    world.ask(consumer, Request::Unregister { route });
+    world.ask(consumer, TaskRequest::Unregister { route });
     assert_eq!(world.tick(), NextCall::Never);
     assert!(world.scheduler.is_settled());
     world.restart();

@@ -6,7 +6,7 @@ use crate::{
     scheduler::{CopyId, SchedulerInput},
 };
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{BulkAct, Filter, Reply, Request, Terms};
+use hyper_delay_protocol::{AdminRequest, BulkAct, Filter, Reply, Terms};
 use hyper_delay_store::{Space, record};
 
 const NONE: Terms = Terms {
@@ -60,7 +60,7 @@ fn kicked_task_keeps_its_terms() {
             world.bulk(BulkAct::Kick, "route", Filter::default());
         } else {
             let (route, id) = ("route".into(), "task".into());
-            world.ask(0, Request::Kick { route, id });
+            world.operate(AdminRequest::Kick { route, id });
         }
         world.settle();
         assert_eq!(world.deliveries.len(), 2);

@@ -12,7 +12,6 @@ use super::{
     committer::Committer,
     invariants,
     outcomes::Outcomes,
-    requests::as_input,
     sockets::{Queued, Sockets},
 };
 use crate::scheduler::{
@@ -25,7 +24,7 @@ use crate::{
     sizes::Sizes,
 };
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{RegisterMode, Reply, Request};
+use hyper_delay_protocol::{RegisterMode, Reply, TaskRequest};
 use hyper_delay_store::{
     ReadStore as _, Space,
     fake::Fake,
@@ -233,20 +232,13 @@ impl World {
     }
 
     fn register(&mut self, consumer: ConsumerId, route: &str, credit: Option<u16>) {
-        let request = Request::Register {
+        let request = TaskRequest::Register {
             route: route.into(),
             credit,
             mode: RegisterMode::Shared,
             accept: None,
         };
         self.ask(consumer, request);
-    }
-
-    pub(super) fn ask(&mut self, consumer: ConsumerId, request: Request) {
-        if let Request::Ack { delivery, .. } | Request::Nack { delivery, .. } = &request {
-            self.nodes.answered(consumer, &delivery.id);
-        }
-        self.input(as_input(consumer, request));
     }
 
     pub(super) fn input(&mut self, input: SchedulerInput) {

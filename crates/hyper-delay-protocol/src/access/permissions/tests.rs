@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::{
-    BulkAct,
+    SessionRequest,
     access::{Routes, grant::Proof},
     parse,
 };
@@ -97,35 +97,38 @@ fn request(line: &str) -> Request {
 /// The kind of a request. A new request is a compile error here: it needs a row above.
 fn kind(request: &Request) -> &'static str {
     match request {
-        Request::Hello { .. } => "hello",
-        Request::Auth => "auth",
-        Request::Register { .. } => "register",
-        Request::Unregister { .. } => "unregister",
-        Request::Schedule(_) => "schedule",
-        Request::Ack { .. } => "ack",
-        Request::Nack { .. } => "nack",
-        Request::Touch { .. } => "touch",
-        Request::Cancel { .. } => "cancel",
-        Request::Ping => "ping",
-        Request::Stats { .. } => "stats",
-        Request::Dead { .. } => "dead",
-        Request::Get { .. } => "get",
-        Request::List(_) => "list",
-        Request::Future => "future",
-        Request::Delete { .. } => "delete",
-        Request::Bulk(bulk) => match bulk.act {
-            BulkAct::Kick => "kick_all",
-            BulkAct::Delete => "delete_all",
-            BulkAct::Purge => "purge",
+        Request::Session(SessionRequest::Hello { .. }) => "hello",
+        Request::Session(SessionRequest::Auth) => "auth",
+        Request::Task(request) => match request {
+            TaskRequest::Register { .. } => "register",
+            TaskRequest::Unregister { .. } => "unregister",
+            TaskRequest::Schedule(_) => "schedule",
+            TaskRequest::Ack { .. } => "ack",
+            TaskRequest::Nack { .. } => "nack",
+            TaskRequest::Touch { .. } => "touch",
+            TaskRequest::Cancel { .. } => "cancel",
+            TaskRequest::Ping => "ping",
         },
-        Request::Pause { .. } => "pause",
-        Request::Resume { .. } => "resume",
-        Request::Jobs => "jobs",
-        Request::Stop { .. } => "stop",
-        Request::Audit { .. } => "audit",
-        Request::Reasons { .. } => "reasons",
-        Request::Backup { .. } => "backup",
-        Request::Kick { .. } => "kick",
+        Request::Read(request) => match request {
+            ReadRequest::Stats { .. } => "stats",
+            ReadRequest::Dead { .. } => "dead",
+            ReadRequest::Get { .. } => "get",
+            ReadRequest::List(_) => "list",
+            ReadRequest::Future => "future",
+            ReadRequest::Jobs => "jobs",
+            ReadRequest::Audit { .. } => "audit",
+            ReadRequest::Reasons { .. } => "reasons",
+            ReadRequest::Count(bulk) => bulk.act.as_str(),
+            ReadRequest::Backup { .. } => "backup",
+        },
+        Request::Admin(request) => match request {
+            AdminRequest::Kick { .. } => "kick",
+            AdminRequest::Delete { .. } => "delete",
+            AdminRequest::Bulk(bulk) => bulk.act.as_str(),
+            AdminRequest::Pause { .. } => "pause",
+            AdminRequest::Resume { .. } => "resume",
+            AdminRequest::Stop { .. } => "stop",
+        },
     }
 }
 

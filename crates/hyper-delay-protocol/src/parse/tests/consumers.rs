@@ -9,48 +9,48 @@ fn an_ack_may_name_its_delivery_exactly() {
         route: route.map(Arc::from),
         attempt,
     };
-    let bare = Request::Ack {
+    let bare = TaskRequest::Ack {
         delivery: named(None, None),
         confirm: false,
     };
-    assert_eq!(request_of(r#"{"kind":"ack","id":"x"}"#), bare);
-    let full = Request::Ack {
+    assert_eq!(task_of(r#"{"kind":"ack","id":"x"}"#), bare);
+    let full = TaskRequest::Ack {
         delivery: named(Some("r"), Some(u32::MAX)),
         confirm: true,
     };
     let line = r#"{"kind":"ack","id":"x","route_key":"r","attempt":4294967295,"confirm":true}"#;
-    assert_eq!(request_of(line), full);
-    let back = Request::Nack {
+    assert_eq!(task_of(line), full);
+    let back = TaskRequest::Nack {
         delivery: named(Some("r"), None),
         delay_ms: Some(0),
         reason: Some("no disk".into()),
         failed: true,
     };
     assert_eq!(
-        request_of(r#"{"kind":"nack","id":"x","route_key":"r","delay_ms":0,"reason":"no disk"}"#),
+        task_of(r#"{"kind":"nack","id":"x","route_key":"r","delay_ms":0,"reason":"no disk"}"#),
         back
     );
-    let without = Request::Nack {
+    let without = TaskRequest::Nack {
         delivery: named(None, None),
         delay_ms: None,
         reason: None,
         failed: true,
     };
     let line = r#"{"kind":"nack","id":"x","reason":""}"#;
-    assert_eq!(request_of(line), without);
+    assert_eq!(task_of(line), without);
     for (failed, expected) in [("true", true), ("false", false), ("null", true)] {
         let line = format!(r#"{{"kind":"nack","id":"x","failed":{failed}}}"#);
-        let Request::Nack { failed, .. } = request_of(&line) else {
+        let TaskRequest::Nack { failed, .. } = task_of(&line) else {
             panic!("{line} is no nack");
         };
         assert_eq!(failed, expected, "{line}");
     }
-    let touch = Request::Touch {
+    let touch = TaskRequest::Touch {
         delivery: named(None, Some(2)),
         extend_ms: Some(86_400_000),
     };
     let line = r#"{"kind":"touch","id":"x","attempt":2,"extend_ms":86400000}"#;
-    assert_eq!(request_of(line), touch);
+    assert_eq!(task_of(line), touch);
     refused_values(
         r#""kind":"touch","id":"x""#,
         "extend_ms",
@@ -69,21 +69,21 @@ fn an_ack_may_name_its_delivery_exactly() {
 
 #[test]
 fn a_registration_is_shared_by_default() {
-    let register = |credit, mode| Request::Register {
+    let register = |credit, mode| TaskRequest::Register {
         route: "r".into(),
         credit,
         mode,
         accept: None,
     };
     let shared = register(None, RegisterMode::Shared);
-    assert_eq!(request_of(r#"{"kind":"register","route_key":"r"}"#), shared);
+    assert_eq!(task_of(r#"{"kind":"register","route_key":"r"}"#), shared);
     assert_eq!(
-        request_of(r#"{"kind":"register","route_key":"r","mode":"shared"}"#),
+        task_of(r#"{"kind":"register","route_key":"r","mode":"shared"}"#),
         shared
     );
     let line = r#"{"kind":"register","route_key":"r","mode":"exclusive","credit":65535}"#;
     assert_eq!(
-        request_of(line),
+        task_of(line),
         register(Some(65_535), RegisterMode::Exclusive)
     );
     let before = r#""kind":"register","route_key":"r""#;
@@ -113,7 +113,7 @@ fn a_registration_names_the_compressions_that_it_accepts() {
         ),
     ] {
         let line = format!(r#"{{"kind":"register","route_key":"r","accept":{listed}}}"#);
-        let Request::Register { accept, .. } = request_of(&line) else {
+        let TaskRequest::Register { accept, .. } = task_of(&line) else {
             panic!("{line}");
         };
         assert_eq!(accept, Some(Accept::only(accepted)), "{line}");

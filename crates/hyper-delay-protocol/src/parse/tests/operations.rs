@@ -15,47 +15,52 @@ fn requests_of_operators_are_parsed() {
         limit: 100,
         payload: false,
     };
-    for (line, request) in [
+    let requests: [(&str, Request); 12] = [
         (
             r#""get","route_key":"r","id":"x","payload":true"#,
-            Request::Get {
+            ReadRequest::Get {
                 route: route.clone(),
                 id,
                 payload: true,
-            },
+            }
+            .into(),
         ),
-        (r#""future""#, Request::Future),
-        (r#""jobs""#, Request::Jobs),
-        (r#""stop","job":7"#, Request::Stop { job: 7 }),
+        (r#""future""#, ReadRequest::Future.into()),
+        (r#""jobs""#, ReadRequest::Jobs.into()),
+        (r#""stop","job":7"#, AdminRequest::Stop { job: 7 }.into()),
         (
             r#""pause","route_key":"r""#,
-            Request::Pause {
+            AdminRequest::Pause {
                 route: route.clone(),
-            },
+            }
+            .into(),
         ),
         (
             r#""resume","route_key":"r""#,
-            Request::Resume {
+            AdminRequest::Resume {
                 route: route.clone(),
-            },
+            }
+            .into(),
         ),
         (
             r#""audit","before":7,"limit":8"#,
-            Request::Audit {
+            ReadRequest::Audit {
                 before: Some(7),
                 limit: 8,
-            },
+            }
+            .into(),
         ),
         (
             r#""reasons","route_key":"r","after":"a""#,
-            Request::Reasons {
+            ReadRequest::Reasons {
                 route: Some(route.clone()),
                 after: after.clone(),
-            },
+            }
+            .into(),
         ),
         (
             r#""delete_all","route_key":"r","reason":"m","dry_run":true,"in_flight":true"#,
-            Request::Bulk(Box::new(BulkRequest {
+            ReadRequest::Count(Box::new(BulkRequest {
                 act: BulkAct::Delete,
                 route: route.clone(),
                 filter: Filter {
@@ -63,23 +68,26 @@ fn requests_of_operators_are_parsed() {
                     ..Filter::default()
                 },
                 in_flight: false,
-                dry_run: true,
-            })),
+            }))
+            .into(),
         ),
         (
             r#""purge","route_key":"r","reason":"m","in_flight":true"#,
-            Request::Bulk(Box::new(BulkRequest {
+            AdminRequest::Bulk(Box::new(BulkRequest {
                 act: BulkAct::Purge,
                 route: route.clone(),
                 filter: Filter::default(),
                 in_flight: true,
-                dry_run: false,
-            })),
+            }))
+            .into(),
         ),
-        (r#""list""#, Request::List(Box::new(list.clone()))),
+        (
+            r#""list""#,
+            ReadRequest::List(Box::new(list.clone())).into(),
+        ),
         (
             r#""list","route_key":"r","state":"dead","until":6,"after":"a","limit":1,"payload":true"#,
-            Request::List(Box::new(ListRequest {
+            ReadRequest::List(Box::new(ListRequest {
                 route: Some(route),
                 state: Some(TaskState::Dead),
                 filter: Filter {
@@ -89,9 +97,11 @@ fn requests_of_operators_are_parsed() {
                 after,
                 limit: 1,
                 payload: true,
-            })),
+            }))
+            .into(),
         ),
-    ] {
+    ];
+    for (line, request) in requests {
         assert_eq!(request_of(&format!("{{\"kind\":{line}}}")), request);
     }
 }

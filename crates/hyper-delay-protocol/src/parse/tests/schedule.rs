@@ -17,7 +17,7 @@ fn a_schedule_is_read_with_all_its_fields() {
         headers: Headers::default(),
         terms: None,
     };
-    assert_eq!(request, Request::Schedule(schedule));
+    assert_eq!(request, TaskRequest::Schedule(schedule).into());
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn a_schedule_needs_only_its_time() {
         terms: None,
     };
     assert_eq!(
-        request_of(r#"{"kind":"schedule","fire_at":5}"#),
-        Request::Schedule(schedule)
+        task_of(r#"{"kind":"schedule","fire_at":5}"#),
+        TaskRequest::Schedule(schedule)
     );
     let refusal = refusal_of(r#"{"kind":"schedule"}"#);
     assert_eq!(refusal.code, Code::MissingField);
@@ -53,8 +53,10 @@ fn a_time_is_a_whole_number_or_its_digits_in_a_string() {
         ("\"\\u0031\"", 1),
         ("9007199254740992", 1 << 53),
     ] {
-        let request = request_of(&format!(r#"{{"kind":"schedule","fire_at":{value}}}"#));
-        assert!(matches!(request, Request::Schedule(Schedule { fire_at, .. }) if fire_at == time));
+        let request = task_of(&format!(r#"{{"kind":"schedule","fire_at":{value}}}"#));
+        assert!(
+            matches!(request, TaskRequest::Schedule(Schedule { fire_at, .. }) if fire_at == time)
+        );
     }
     refused_values(
         r#""kind":"schedule""#,
@@ -99,8 +101,10 @@ fn unix_seconds_are_refused_with_the_cure() {
         }
     }
     for time in [0, 1, 99_999_999, 100_000_000_000] {
-        let request = request_of(&format!(r#"{{"kind":"schedule","fire_at":{time}}}"#));
-        assert!(matches!(request, Request::Schedule(Schedule { fire_at, .. }) if fire_at == time));
+        let request = task_of(&format!(r#"{{"kind":"schedule","fire_at":{time}}}"#));
+        assert!(
+            matches!(request, TaskRequest::Schedule(Schedule { fire_at, .. }) if fire_at == time)
+        );
     }
 }
 
@@ -110,7 +114,7 @@ fn a_payload_is_base64() {
         format!(r#"{{"kind":"schedule","id":"x","fire_at":1,"payload_base64":{payload}}}"#)
     };
     for payload in ["\"aGVsbG8/\"", "\"aGVsbG8\\/\""] {
-        let Request::Schedule(schedule) = request_of(&line(payload)) else {
+        let TaskRequest::Schedule(schedule) = task_of(&line(payload)) else {
             panic!()
         };
         assert_eq!(*schedule.payload, *b"hello?");

@@ -229,7 +229,6 @@ async fn every_request_reads_a_bounded_number_of_keys() {
                     ..Filter::default()
                 },
                 in_flight: false,
-                dry_run: true,
             };
             let dry_run = async |responder: Responder<'_, Fake>| {
                 operator_queries::count(responder, request).await;

@@ -22,7 +22,8 @@ use crate::http::{
     state,
 };
 use hyper_delay_protocol::{
-    Code, Encoder, Line, Refusal, Reply, Request as ProtocolRequest, Version, parse,
+    Code, Encoder, Line, ReadRequest, Refusal, Reply, Request as ProtocolRequest, TaskRequest,
+    Version, parse,
 };
 
 type Params = Result<RawPathParams, RawPathParamsRejection>;
@@ -63,7 +64,7 @@ async fn answer(
     let line = build_line(operation, &params, query.as_deref(), &body)?;
     match &line.request {
         // As those of /metrics.
-        ProtocolRequest::Future => caller.may_see_numbers()?,
+        ProtocolRequest::Read(ReadRequest::Future) => caller.may_see_numbers()?,
         _ => caller.may_read()?,
     }
     let request = OneShotRequest {
@@ -123,10 +124,12 @@ pub(super) fn build_line<'p>(
     let line = parse(line.finish().as_bytes())?;
     match &line.request {
         // Only a connection has a route of its own.
-        ProtocolRequest::Schedule(schedule) if schedule.route.is_none() => Err(Problem::of(
-            Code::MissingField,
-            "route_key is missing: give a string of 1 to 128 bytes",
-        )),
+        ProtocolRequest::Task(TaskRequest::Schedule(schedule)) if schedule.route.is_none() => {
+            Err(Problem::of(
+                Code::MissingField,
+                "route_key is missing: give a string of 1 to 128 bytes",
+            ))
+        }
         _ => Ok(line),
     }
 }

@@ -113,7 +113,7 @@ mod tests {
     use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::{super::operation::path_parameter, *};
-    use hyper_delay_protocol::{Request, parse};
+    use hyper_delay_protocol::{Request, TaskRequest, parse};
 
     fn schedule(body: &[u8]) -> Result<String, Problem> {
         let mut line = LineBuilder::new("schedule");
@@ -138,7 +138,7 @@ mod tests {
         }
         let line = schedule(b"{\"fire_at\":0,\"id\":\"}\"}").unwrap();
         let request = parse(line.as_bytes()).unwrap().request;
-        let Request::Schedule(schedule) = request else {
+        let Request::Task(TaskRequest::Schedule(schedule)) = request else {
             panic!("{request:?}");
         };
         assert_eq!(schedule.id.as_deref(), Some("}"));

@@ -1,0 +1,367 @@
+//! The bytes of forwarded requests.
+//!
+//! A request is the number of its kind and its fields. The numbers are those of [`WireRequest`],
+//! which has every kind in the order of the first release, so that nodes of two releases understand
+//! each other during a rolling upgrade.
+
+use std::{borrow::Cow, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use hyper_delay_protocol::{
+    Accept, AdminRequest, BulkAct, BulkRequest, DeliverySelector, Filter, RegisterMode, Schedule,
+    TaskRequest,
+};
+
+/// A request as its bytes have it. Append new variants, and never move one.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum WireRequest<'a> {
+    Hello,
+    Auth,
+    Register {
+        route: Arc<str>,
+        credit: Option<u16>,
+        mode: RegisterMode,
+        accept: Option<Accept>,
+    },
+    Unregister {
+        route: Arc<str>,
+    },
+    /// Borrowed while it is written, because its payload can be long.
+    Schedule(Cow<'a, Schedule>),
+    Ack {
+        delivery: DeliverySelector,
+        confirm: bool,
+    },
+    Nack {
+        delivery: DeliverySelector,
+        delay_ms: Option<u64>,
+        reason: Option<Arc<str>>,
+        failed: bool,
+    },
+    Touch {
+        delivery: DeliverySelector,
+        extend_ms: Option<u64>,
+    },
+    Cancel {
+        route: Arc<str>,
+        id: Arc<str>,
+    },
+    Ping,
+    // No node forwards these: they have a number only, and their fields are not read.
+    Stats,
+    Dead,
+    Get,
+    List,
+    Future,
+    Delete {
+        route: Arc<str>,
+        id: Arc<str>,
+    },
+    Bulk(WireBulk),
+    Pause {
+        route: Arc<str>,
+    },
+    Resume {
+        route: Arc<str>,
+    },
+    Jobs,
+    Stop {
+        job: u64,
+    },
+    Audit,
+    Reasons,
+    Backup,
+    Kick {
+        route: Arc<str>,
+        id: Arc<str>,
+    },
+}
+
+/// A bulk operation as its bytes have it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct WireBulk {
+    act: BulkAct,
+    route: Arc<str>,
+    filter: Filter,
+    in_flight: bool,
+    /// Always false: a count is not forwarded.
+    dry_run: bool,
+}
+
+/// A node has sent a request that is not forwarded, or not in this place.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a node has forwarded the request {kind} as one of {expected}")]
+pub(super) struct UnexpectedRequest {
+    kind: &'static str,
+    expected: &'static str,
+}
+
+impl WireRequest<'_> {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Hello => "hello",
+            Self::Auth => "auth",
+            Self::Register { .. } => "register",
+            Self::Unregister { .. } => "unregister",
+            Self::Schedule(_) => "schedule",
+            Self::Ack { .. } => "ack",
+            Self::Nack { .. } => "nack",
+            Self::Touch { .. } => "touch",
+            Self::Cancel { .. } => "cancel",
+            Self::Ping => "ping",
+            Self::Stats => "stats",
+            Self::Dead => "dead",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Future => "future",
+            Self::Delete { .. } => "delete",
+            Self::Bulk(WireBulk { dry_run: true, .. }) => "bulk with dry_run",
+            Self::Bulk(_) => "bulk",
+            Self::Pause { .. } => "pause",
+            Self::Resume { .. } => "resume",
+            Self::Jobs => "jobs",
+            Self::Stop { .. } => "stop",
+            Self::Audit => "audit",
+            Self::Reasons => "reasons",
+            Self::Backup => "backup",
+            Self::Kick { .. } => "kick",
+        }
+    }
+
+    const fn unexpected(&self, expected: &'static str) -> UnexpectedRequest {
+        let kind = self.kind();
+        UnexpectedRequest { kind, expected }
+    }
+}
+
+impl<'a> From<&'a TaskRequest> for WireRequest<'a> {
+    fn from(request: &'a TaskRequest) -> Self {
+        match request {
+            TaskRequest::Schedule(schedule) => Self::Schedule(Cow::Borrowed(schedule)),
+            TaskRequest::Register {
+                route,
+                credit,
+                mode,
+                accept,
+            } => Self::Register {
+                route: route.clone(),
+                credit: *credit,
+                mode: *mode,
+                accept: *accept,
+            },
+            TaskRequest::Unregister { route } => Self::Unregister {
+                route: route.clone(),
+            },
+            TaskRequest::Ack { delivery, confirm } => Self::Ack {
+                delivery: delivery.clone(),
+                confirm: *confirm,
+            },
+            TaskRequest::Nack {
+                delivery,
+                delay_ms,
+                reason,
+                failed,
+            } => Self::Nack {
+                delivery: delivery.clone(),
+                delay_ms: *delay_ms,
+                reason: reason.clone(),
+                failed: *failed,
+            },
+            TaskRequest::Touch {
+                delivery,
+                extend_ms,
+            } => Self::Touch {
+                delivery: delivery.clone(),
+                extend_ms: *extend_ms,
+            },
+            TaskRequest::Cancel { route, id } => Self::Cancel {
+                route: route.clone(),
+                id: id.clone(),
+            },
+            TaskRequest::Ping => Self::Ping,
+        }
+    }
+}
+
+impl TryFrom<WireRequest<'_>> for TaskRequest {
+    type Error = UnexpectedRequest;
+
+    fn try_from(request: WireRequest<'_>) -> Result<Self, UnexpectedRequest> {
+        Ok(match request {
+            WireRequest::Schedule(schedule) => Self::Schedule(schedule.into_owned()),
+            WireRequest::Register {
+                route,
+                credit,
+                mode,
+                accept,
+            } => Self::Register {
+                route,
+                credit,
+                mode,
+                accept,
+            },
+            WireRequest::Unregister { route } => Self::Unregister { route },
+            WireRequest::Ack { delivery, confirm } => Self::Ack { delivery, confirm },
+            WireRequest::Nack {
+                delivery,
+                delay_ms,
+                reason,
+                failed,
+            } => Self::Nack {
+                delivery,
+                delay_ms,
+                reason,
+                failed,
+            },
+            WireRequest::Touch {
+                delivery,
+                extend_ms,
+            } => Self::Touch {
+                delivery,
+                extend_ms,
+            },
+            WireRequest::Cancel { route, id } => Self::Cancel { route, id },
+            WireRequest::Ping => Self::Ping,
+            other => return Err(other.unexpected("a client")),
+        })
+    }
+}
+
+impl From<&AdminRequest> for WireRequest<'_> {
+    fn from(request: &AdminRequest) -> Self {
+        match request.clone() {
+            AdminRequest::Kick { route, id } => Self::Kick { route, id },
+            AdminRequest::Delete { route, id } => Self::Delete { route, id },
+            AdminRequest::Bulk(bulk) => {
+                let BulkRequest {
+                    act,
+                    route,
+                    filter,
+                    in_flight,
+                } = *bulk;
+                Self::Bulk(WireBulk {
+                    act,
+                    route,
+                    filter,
+                    in_flight,
+                    dry_run: false,
+                })
+            }
+            AdminRequest::Pause { route } => Self::Pause { route },
+            AdminRequest::Resume { route } => Self::Resume { route },
+            AdminRequest::Stop { job } => Self::Stop { job },
+        }
+    }
+}
+
+impl TryFrom<WireRequest<'_>> for AdminRequest {
+    type Error = UnexpectedRequest;
+
+    fn try_from(request: WireRequest<'_>) -> Result<Self, UnexpectedRequest> {
+        Ok(match request {
+            WireRequest::Kick { route, id } => Self::Kick { route, id },
+            WireRequest::Delete { route, id } => Self::Delete { route, id },
+            WireRequest::Bulk(WireBulk {
+                act,
+                route,
+                filter,
+                in_flight,
+                dry_run: false,
+            }) => Self::Bulk(Box::new(BulkRequest {
+                act,
+                route,
+                filter,
+                in_flight,
+            })),
+            WireRequest::Pause { route } => Self::Pause { route },
+            WireRequest::Resume { route } => Self::Resume { route },
+            WireRequest::Stop { job } => Self::Stop { job },
+            other => return Err(other.unexpected("an operator")),
+        })
+    }
+}
+
+/// For `serde(with)`: a request as a [`WireRequest`].
+pub(super) fn serialize<'a, R, S>(request: &'a R, serializer: S) -> Result<S::Ok, S::Error>
+where
+    WireRequest<'a>: From<&'a R>,
+    S: serde::Serializer,
+{
+    WireRequest::from(request).serialize(serializer)
+}
+
+/// For `serde(with)`: a request of a [`WireRequest`].
+///
+/// # Errors
+///
+/// Those of the deserializer, or if the request is of another layer.
+pub(super) fn deserialize<'de, R, D>(deserializer: D) -> Result<R, D::Error>
+where
+    R: TryFrom<WireRequest<'static>, Error = UnexpectedRequest>,
+    D: serde::Deserializer<'de>,
+{
+    let request = WireRequest::deserialize(deserializer)?;
+    request.try_into().map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a request of a client from bytes with this number, and with zeros for its fields.
+    fn task_of(number: u8) -> Result<TaskRequest, UnexpectedRequest> {
+        wire_of(number).try_into()
+    }
+
+    fn wire_of(number: u8) -> WireRequest<'static> {
+        let mut bytes = [0; 16];
+        bytes[0] = number;
+        let (request, _) = postcard::take_from_bytes(&bytes).unwrap();
+        request
+    }
+
+    #[test]
+    fn each_number_is_of_one_layer_and_other_requests_are_named() {
+        const KINDS: u8 = 25;
+        let mut not_forwarded = Vec::new();
+        for number in 0..KINDS {
+            let kind = wire_of(number).kind();
+            match (task_of(number), AdminRequest::try_from(wire_of(number))) {
+                (Ok(request), Err(error)) => {
+                    assert_eq!(WireRequest::from(&request).kind(), kind);
+                    let message =
+                        format!("a node has forwarded the request {kind} as one of an operator");
+                    assert_eq!(error.to_string(), message);
+                }
+                (Err(error), Ok(request)) => {
+                    assert_eq!(WireRequest::from(&request).kind(), kind);
+                    let message =
+                        format!("a node has forwarded the request {kind} as one of a client");
+                    assert_eq!(error.to_string(), message);
+                }
+                (Err(_), Err(_)) => not_forwarded.push(kind),
+                (Ok(task), Ok(change)) => panic!("{kind}: {task:?} and {change:?}"),
+            }
+        }
+        assert!(postcard::from_bytes::<WireRequest<'_>>(&[KINDS]).is_err());
+        let expected = [
+            "hello", "auth", "stats", "dead", "get", "list", "future", "jobs", "audit", "reasons",
+            "backup",
+        ];
+        assert_eq!(not_forwarded, expected);
+    }
+
+    #[test]
+    fn count_is_no_bulk_operation() {
+        let bulk = WireRequest::Bulk(WireBulk {
+            act: BulkAct::Kick,
+            route: "mail".into(),
+            filter: Filter::default(),
+            in_flight: false,
+            dry_run: true,
+        });
+        let error = AdminRequest::try_from(bulk).unwrap_err();
+        assert_eq!(error.kind, "bulk with dry_run");
+    }
+}
