@@ -15,7 +15,10 @@ use crate::outbox::{ConnectionOutbox, ConnectionOutboxes, ReportSender};
 use hyper_delay_engine::{
     clock::{Clock, Now},
     metrics::MemoryGauges,
-    scheduler::{CommitJob, ConsumerId, NextCall, Scheduler, SchedulerEffects, SchedulerInput},
+    scheduler::{
+        CommitJob, CommittedJob, ConsumerId, NextCall, Scheduler, SchedulerEffects, SchedulerInput,
+        ServerInput,
+    },
     thread_progress::ThreadProgress,
 };
 use hyper_delay_protocol::Refusal;
@@ -24,11 +27,11 @@ use hyper_delay_store::{Store, StoreError};
 /// The maximum number of events between two reads of the clock.
 const BURST: usize = 256;
 
-/// An event for the scheduler's thread.
+/// An event of a server, for the thread of its scheduler, or in a cluster for that of its forwarder.
 #[derive(Debug)]
 pub enum ServerEvent {
-    /// An input of the scheduler.
-    Input(SchedulerInput),
+    /// An input of a connection, or of the server.
+    Input(ServerInput),
     /// A connection has opened; its messages go to this outbox.
     Connected(ConsumerId, Arc<ConnectionOutbox>),
     /// A peer without a connection sends a request; the reply goes to this outbox.
@@ -47,10 +50,19 @@ pub enum ServerEvent {
     Drain,
     /// The store has failed.
     Failed(StoreError),
-    /// The committer has ended: by itself only if it failed. Its threads report the reason.
-    CommitterEnded,
     /// The future of the server is gone: the thread ends at once.
     Abandoned,
+}
+
+/// A message for the scheduler's thread of a single server.
+#[derive(Debug)]
+pub(crate) enum SchedulerMessage {
+    /// Of the server.
+    Event(ServerEvent),
+    /// These jobs are on disk.
+    Committed(Vec<CommittedJob>),
+    /// The committer has ended: by itself only if it failed. Its threads report the reason.
+    CommitterEnded,
 }
 
 /// Sends events to the thread that serves connections: that of the scheduler, or in a cluster
@@ -107,7 +119,7 @@ impl From<Sender<ServerEvent>> for EventSender {
 /// The scheduler with its channels, its clock and the outboxes of its connections.
 pub(crate) struct SchedulerDriver<S> {
     pub(crate) scheduler: Scheduler<S>,
-    pub(crate) events: Receiver<ServerEvent>,
+    pub(crate) messages: Receiver<SchedulerMessage>,
     pub(crate) jobs: Sender<Vec<CommitJob>>,
     pub(crate) clock: Clock,
     pub(crate) outboxes: ConnectionOutboxes,
@@ -136,11 +148,11 @@ impl<S: Store> SchedulerDriver<S> {
             }
             self.pulses.scheduler.begin_wait();
             let first = match next {
-                NextCall::Now => self.events.try_recv().ok(),
-                NextCall::Never => self.events.recv().ok(),
+                NextCall::Now => self.messages.try_recv().ok(),
+                NextCall::Never => self.messages.recv().ok(),
                 NextCall::At(at) => {
                     let wait = at.since(self.clock.now().monotonic);
-                    self.events.recv_timeout(Duration::from_nanos(wait)).ok()
+                    self.messages.recv_timeout(Duration::from_nanos(wait)).ok()
                 }
             };
             self.pulses.scheduler.begin_work();
@@ -150,16 +162,24 @@ impl<S: Store> SchedulerDriver<S> {
             let now = self.clock.now();
             let mut burst = Some(first);
             for _ in 0..BURST {
-                let next = || self.events.try_recv().ok();
+                let next = || self.messages.try_recv().ok();
                 let Some(event) = burst.take().or_else(next) else {
                     break;
                 };
+                let event = match event {
+                    SchedulerMessage::Event(event) => event,
+                    SchedulerMessage::Committed(jobs) => {
+                        self.scheduler.handle(SchedulerInput::Committed(jobs), now);
+                        continue;
+                    }
+                    SchedulerMessage::CommitterEnded => return Ok(()),
+                };
                 match event {
                     ServerEvent::Input(input) => {
-                        if let SchedulerInput::Closed(consumer) = input {
+                        if let ServerInput::Closed(consumer) = input {
                             self.return_unwritten(consumer, now)?;
                         }
-                        self.scheduler.handle(input, now);
+                        self.scheduler.handle(input.into(), now);
                     }
                     ServerEvent::Connected(consumer, outbox) => {
                         self.outboxes.insert(consumer, outbox);
@@ -184,7 +204,7 @@ impl<S: Store> SchedulerDriver<S> {
                         let _ = answer.send(vec![self.scheduler.in_memory(self.clock.now())]);
                     }
                     ServerEvent::Drain => draining = true,
-                    ServerEvent::CommitterEnded | ServerEvent::Abandoned => return Ok(()),
+                    ServerEvent::Abandoned => return Ok(()),
                     ServerEvent::Failed(error) => return Err(error),
                 }
             }
@@ -198,7 +218,7 @@ impl<S: Store> SchedulerDriver<S> {
             .handle(SchedulerInput::Closing(consumer), now);
         self.apply_effects()?;
         for unwritten in self.outboxes.take_unwritten(consumer) {
-            self.scheduler.handle(unwritten, now);
+            self.scheduler.handle(unwritten.into(), now);
         }
         Ok(())
     }

@@ -18,19 +18,19 @@ pub use outboxes::ConnectionOutboxes;
 
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{ConsumerId, ConsumerMessage, CopyId, SchedulerInput},
+    scheduler::{ConsumerId, ConsumerMessage, CopyId, ServerInput},
 };
 
 /// Sends the outcomes of copies to the thread that fills the outboxes.
 #[derive(Clone)]
-pub(crate) struct ReportSender(Arc<dyn Fn(SchedulerInput) + Send + Sync>);
+pub(crate) struct ReportSender(Arc<dyn Fn(ServerInput) + Send + Sync>);
 
 impl ReportSender {
-    pub(crate) fn new(send: impl Fn(SchedulerInput) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(send: impl Fn(ServerInput) + Send + Sync + 'static) -> Self {
         Self(Arc::new(send))
     }
 
-    fn send(&self, report: SchedulerInput) {
+    fn send(&self, report: ServerInput) {
         (self.0)(report);
     }
 }
@@ -230,7 +230,7 @@ impl ConnectionOutbox {
 
     /// Removes all deliveries of which nothing was written. Returns their reports. The connection
     /// has [stopped](Self::stop_deliveries).
-    pub(crate) fn take_unwritten(&self) -> Vec<SchedulerInput> {
+    pub(crate) fn take_unwritten(&self) -> Vec<ServerInput> {
         let mut taken = Vec::new();
         let mut take = |messages: &mut VecDeque<ConsumerMessage>| {
             messages.retain(|message| match message {
@@ -249,7 +249,7 @@ impl ConnectionOutbox {
         taken.append(&mut self.lock_unwritten());
         let unwritten = taken.into_iter();
         unwritten
-            .map(|(copy, attempt)| SchedulerInput::Unwritten { copy, attempt })
+            .map(|(copy, attempt)| ServerInput::Unwritten { copy, attempt })
             .collect()
     }
 
@@ -262,7 +262,7 @@ impl ConnectionOutbox {
     }
 
     /// Removes the deliveries of leaderships that have ended for good. Returns their reports.
-    pub fn take_void(&self) -> Vec<SchedulerInput> {
+    pub fn take_void(&self) -> Vec<ServerInput> {
         let mut void = Vec::new();
         self.lock_queue().messages.retain(|message| match message {
             ConsumerMessage::Deliver {
@@ -272,7 +272,7 @@ impl ConnectionOutbox {
                 authority: Some(authority),
                 ..
             } if authority.is_revoked() => {
-                void.push(SchedulerInput::Voided {
+                void.push(ServerInput::Voided {
                     copy: self.copy_of(*seq, id.clone()),
                     attempt: *attempt,
                     authority: Some(authority.clone()),
@@ -285,7 +285,7 @@ impl ConnectionOutbox {
     }
 
     /// Reports the outcome of a copy to the scheduler.
-    pub(crate) fn report(&self, input: SchedulerInput) {
+    pub(crate) fn report(&self, input: ServerInput) {
         self.reports.send(input);
     }
 
@@ -326,7 +326,7 @@ impl ConnectionOutbox {
 
     /// Tells the scheduler that a copy is not written, because its time to answer is nearly over.
     pub(crate) fn report_too_late(&self, copy: CopyId, attempt: u32, until: Tick) {
-        self.report(SchedulerInput::SentTooLate {
+        self.report(ServerInput::SentTooLate {
             copy,
             attempt,
             until,

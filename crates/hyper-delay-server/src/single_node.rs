@@ -10,7 +10,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     ServeError, ServeOptions,
-    driver::{EventSender, SchedulerDriver, ServerEvent},
+    driver::{EventSender, SchedulerDriver, SchedulerMessage, ServerEvent},
     freshness::Freshness,
     frontend::{Backend, Frontend, ServerThreads},
     http::Http,
@@ -110,8 +110,8 @@ async fn serve<S: Store>(
     let (config, clock) = (&frontend.config, frontend.clock);
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe, sizes)?;
-    let (events, inbox) = mpsc::channel();
-    let events = EventSender::from(events);
+    let (messages, inbox) = mpsc::channel();
+    let events = EventSender::new(messages.clone(), SchedulerMessage::Event);
     // The thread that writes keeps the channel open, so the scheduler must be told to end.
     let _guard = AbandonGuard(events.clone());
     let (jobs, queue) = mpsc::channel();
@@ -133,7 +133,7 @@ async fn serve<S: Store>(
     metrics.forecast.begin(ledger.low_water());
     let driver = SchedulerDriver {
         scheduler,
-        events: inbox,
+        messages: inbox,
         jobs,
         clock,
         outboxes: ConnectionOutboxes::default(),
@@ -147,7 +147,7 @@ async fn serve<S: Store>(
         .with_metrics(metrics.clone())
         .with_progress(frontend.progress.pulses.clone());
     let threads = SingleNodeThreads {
-        writer: threads::writer(writer, store.clone(), events.clone())?,
+        writer: threads::writer(writer, store.clone(), messages)?,
         applier: ThreadHandle::start("applier", move || {
             applier.run();
             Ok(())

@@ -1,12 +1,16 @@
 //! The threads that open the store, write to it, apply its jobs and schedule.
 
-use std::{io, sync::Arc, thread};
+use std::{
+    io,
+    sync::{Arc, mpsc::Sender},
+    thread,
+};
 
 use tokio::sync::oneshot;
 
 use super::ServeError;
-use crate::driver::{EventSender, SchedulerDriver, ServerEvent};
-use hyper_delay_engine::{committer::BatchWriter, scheduler::SchedulerInput};
+use crate::driver::{SchedulerDriver, SchedulerMessage};
+use hyper_delay_engine::committer::BatchWriter;
 use hyper_delay_store::{Store, StoreError};
 
 /// The target of its events in the log.
@@ -49,14 +53,12 @@ impl<T: Send + 'static> ThreadHandle<T> {
 pub(super) fn writer<S: Store>(
     writer: BatchWriter<S>,
     store: Arc<S>,
-    events: EventSender,
+    messages: Sender<SchedulerMessage>,
 ) -> Result<ThreadHandle, io::Error> {
     ThreadHandle::start("writer", move || {
-        let end = CommitterEndGuard(events);
+        let end = CommitterEndGuard(messages);
         let result = writer.run(|committed| {
-            let _ = end
-                .0
-                .send(ServerEvent::Input(SchedulerInput::Committed(committed)));
+            let _ = end.0.send(SchedulerMessage::Committed(committed));
         });
         // It may be long.
         drop(end);
@@ -77,10 +79,10 @@ pub(super) fn scheduler<S: Store>(
 }
 
 /// Tells the scheduler that the committer has ended, by a panic too.
-struct CommitterEndGuard(EventSender);
+struct CommitterEndGuard(Sender<SchedulerMessage>);
 
 impl Drop for CommitterEndGuard {
     fn drop(&mut self) {
-        let _ = self.0.send(ServerEvent::CommitterEnded);
+        let _ = self.0.send(SchedulerMessage::CommitterEnded);
     }
 }

@@ -58,7 +58,7 @@ use hyper_delay_engine::{
     authority::Authority,
     clock::{Now, nanos},
     metrics::Metrics,
-    scheduler::{ConsumerId, ConsumerMessage, NextCall, SchedulerInput},
+    scheduler::{ConsumerId, ConsumerMessage, NextCall, ServerInput},
 };
 use hyper_delay_protocol::{Code, Refusal, Reply};
 
@@ -122,7 +122,7 @@ impl ForwarderSetup {
 #[derive(Debug)]
 pub(crate) enum ForwarderEvent {
     /// On a connection, or what became of a delivery to it.
-    Input(SchedulerInput),
+    Input(ServerInput),
     /// The leader of a shard, as far as this node knows.
     Leader(ShardId, Option<Leader>),
     /// The replica of this node contains this entry.
@@ -152,7 +152,7 @@ pub(crate) struct ForwarderEffects {
     /// For leaders, in this order for each shard and node. A message is lost if there is no link.
     pub(crate) to_leaders: Vec<(NodeName, ShardId, ToLeader)>,
     /// Sessions have ended: their deliveries that wait in an outbox are removed, and reported with
-    /// [`SchedulerInput::Voided`] before the next tick.
+    /// [`ServerInput::Voided`] before the next tick.
     pub(crate) revoked: Vec<Arc<Authority>>,
     /// These may read, or must not.
     pub(crate) fresh: Vec<(CallerId, Result<(), Refusal>)>,

@@ -9,7 +9,7 @@ use super::{
     wire::{ForwardedRequest, NO_ANSWER, ToLeader, UnsentReason},
 };
 use crate::{ShardId, shard_of};
-use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, SchedulerInput};
+use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, ServerInput};
 use hyper_delay_protocol::{
     Accept, Code, Refusal, RegisterMode, Reply, Schedule, TaskRequest,
     access::{Denial, Grant, Right},
@@ -17,30 +17,30 @@ use hyper_delay_protocol::{
 
 impl Forwarder {
     /// Something has happened on a connection.
-    pub(super) fn handle_input(&mut self, input: SchedulerInput) {
+    pub(super) fn handle_input(&mut self, input: ServerInput) {
         match input {
-            SchedulerInput::Opened(consumer) => {
+            ServerInput::Opened(consumer) => {
                 let connection = ServedConnection::new(self.setup.credit);
                 self.connections.insert(consumer, connection);
             }
-            SchedulerInput::Closing(consumer) => self.closing(consumer),
-            SchedulerInput::Closed(consumer) => self.closed(consumer),
-            SchedulerInput::Requested(consumer, asks) => {
+            ServerInput::Closing(consumer) => self.closing(consumer),
+            ServerInput::Closed(consumer) => self.closed(consumer),
+            ServerInput::Requested(consumer, asks) => {
                 for ask in asks {
                     self.handle_request(consumer, ask);
                 }
             }
-            SchedulerInput::OperatorRequested(operated) => self.forward_operator_request(*operated),
-            SchedulerInput::TaskLookup(seen) => self.query_in_flight(seen),
-            SchedulerInput::Future(reply_to) => self.query_forecast(reply_to),
-            SchedulerInput::Stats(asked) => self.query_counts(asked),
-            SchedulerInput::Settings(settings) => self.setup.configure(settings.config()),
-            SchedulerInput::ShuttingDown => self.ending(),
-            SchedulerInput::Unsent(copy) => self.report_unsent(copy, UnsentReason::Gone),
-            SchedulerInput::Unwritten { copy, attempt } => {
+            ServerInput::OperatorRequested(operated) => self.forward_operator_request(*operated),
+            ServerInput::TaskLookup(seen) => self.query_in_flight(seen),
+            ServerInput::Future(reply_to) => self.query_forecast(reply_to),
+            ServerInput::Stats(asked) => self.query_counts(asked),
+            ServerInput::Settings(settings) => self.setup.configure(settings.config()),
+            ServerInput::ShuttingDown => self.ending(),
+            ServerInput::Unsent(copy) => self.report_unsent(copy, UnsentReason::Gone),
+            ServerInput::Unwritten { copy, attempt } => {
                 self.report_unsent(copy, UnsentReason::Unwritten { attempt });
             }
-            SchedulerInput::Voided {
+            ServerInput::Voided {
                 copy,
                 attempt,
                 authority,
@@ -49,17 +49,16 @@ impl Forwarder {
                     self.report_unsent(copy, UnsentReason::Void { attempt });
                 }
             }
-            SchedulerInput::SentTooLate {
+            ServerInput::SentTooLate {
                 copy,
                 attempt,
                 until,
             } => {
                 self.report_unsent(copy, UnsentReason::TooLate { attempt, until });
             }
-            SchedulerInput::Undeliverable { copy, reason } => {
+            ServerInput::Undeliverable { copy, reason } => {
                 self.report_unsent(copy, UnsentReason::Undeliverable(reason));
             }
-            _ => debug_assert!(false, "this is for a scheduler"),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 use hyper_delay_engine::{
     clock::{Clock, Now},
-    scheduler::{ConsumerId, NextCall, SchedulerInput, SchedulerSettings},
+    scheduler::{ConsumerId, NextCall, SchedulerSettings, ServerInput},
     thread_progress::ThreadProgress,
 };
 use hyper_delay_protocol::Refusal;
@@ -57,7 +57,9 @@ pub(super) struct WaitingCallers {
     last: CallerId,
     fresh: HashMap<CallerId, oneshot::Sender<Result<(), Refusal>>>,
     consumers: HashMap<CallerId, oneshot::Sender<Result<bool, Refusal>>>,
-    /// Set while draining: notified when no request is in flight.
+    /// No connection reads any more.
+    is_draining: bool,
+    /// Notified once, when no request is in flight while draining.
     settled: Option<oneshot::Sender<()>>,
 }
 
@@ -90,11 +92,10 @@ impl ForwarderThread {
     }
 
     fn serve(&mut self) {
-        let mut draining = false;
         loop {
             let next = self.forwarder.tick(self.clock.now());
             self.carry_out();
-            if draining && self.forwarder.is_settled() {
+            if self.waiting.is_draining && self.forwarder.is_settled() {
                 let settled = self.waiting.settled.take();
                 // The server ends without waiting if a thread has panicked.
                 let _ = settled.map(|settled| settled.send(()));
@@ -121,7 +122,6 @@ impl ForwarderThread {
                 .collect();
             for message in burst {
                 match message {
-                    ForwarderMessage::Event(ServerEvent::Drain) => draining = true,
                     ForwarderMessage::Event(event) => {
                         if self.handle_connection_event(event, now).is_break() {
                             return;
@@ -136,19 +136,19 @@ impl ForwarderThread {
 
     fn handle_connection_event(&mut self, event: ServerEvent, now: Now) -> ControlFlow<()> {
         let event = match event {
-            ServerEvent::Input(SchedulerInput::Settings(settings)) => {
+            ServerEvent::Input(ServerInput::Settings(settings)) => {
                 self.configure(&settings);
-                forward::ForwarderEvent::Input(SchedulerInput::Settings(settings))
+                forward::ForwarderEvent::Input(ServerInput::Settings(settings))
             }
             ServerEvent::Input(input) => {
-                if let SchedulerInput::Closed(consumer) = input {
+                if let ServerInput::Closed(consumer) = input {
                     self.return_unwritten(consumer, now);
                 }
                 forward::ForwarderEvent::Input(input)
             }
             ServerEvent::Connected(consumer, outbox) => {
                 self.outboxes.insert(consumer, outbox);
-                forward::ForwarderEvent::Input(SchedulerInput::Opened(consumer))
+                forward::ForwarderEvent::Input(ServerInput::Opened(consumer))
             }
             ServerEvent::OneShot(guest, outbox) => {
                 self.outboxes.insert(guest, outbox);
@@ -185,7 +185,10 @@ impl ForwarderThread {
                 tracing::error!(target: TARGET, %error, "a replica of this node cannot be read");
                 return ControlFlow::Continue(());
             }
-            ServerEvent::Drain | ServerEvent::CommitterEnded => return ControlFlow::Continue(()),
+            ServerEvent::Drain => {
+                self.waiting.is_draining = true;
+                return ControlFlow::Continue(());
+            }
             ServerEvent::Abandoned => return ControlFlow::Break(()),
         };
         self.forwarder.handle(event, now);
@@ -211,7 +214,7 @@ impl ForwarderThread {
     /// A connection is closed: what its writer has not written comes back before.
     fn return_unwritten(&mut self, consumer: ConsumerId, now: Now) {
         // What the forwarder has sent meanwhile is on its way to the outbox, too.
-        let closing = SchedulerInput::Closing(consumer);
+        let closing = ServerInput::Closing(consumer);
         self.forwarder
             .handle(forward::ForwarderEvent::Input(closing), now);
         self.carry_out();
@@ -291,7 +294,7 @@ impl ForwarderThread {
             }
             // What is in the outboxes is void, and must be known before anything else is decided.
             let now = self.clock.now();
-            let void: Vec<SchedulerInput> = self
+            let void: Vec<ServerInput> = self
                 .outboxes
                 .iter()
                 .flat_map(|outbox| outbox.take_void())

@@ -8,7 +8,7 @@ use super::{
     world::{MILLI, START, World},
 };
 use crate::{ShardId, forward::ForwarderEvent, shard_of};
-use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, SchedulerInput};
+use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, ServerInput};
 use hyper_delay_protocol::{
     Accept, Compression, Headers, RegisterMode, Schedule, TaskRequest, Terms, access::Grant,
 };
@@ -147,7 +147,7 @@ fn request_event_with(
         weight: 1,
         grant,
     };
-    ForwarderEvent::Input(SchedulerInput::Requested(consumer, vec![ask]))
+    ForwarderEvent::Input(ServerInput::Requested(consumer, vec![ask]))
 }
 
 impl World {
@@ -175,7 +175,7 @@ impl World {
             let consumer = self.clients.last;
             self.clients.clients[client].connection = Some((consumer, life));
             self.clients.processes.insert(consumer, life);
-            let opened = ForwarderEvent::Input(SchedulerInput::Opened(consumer));
+            let opened = ForwarderEvent::Input(ServerInput::Opened(consumer));
             self.after(0, SimulationEvent::Forwarder(life, opened));
             if self.clients.consumes(client) {
                 for route in 0..self.clients.routes.len() {
@@ -194,9 +194,9 @@ impl World {
         let Some(life) = from else {
             return 0;
         };
-        let closing = ForwarderEvent::Input(SchedulerInput::Closing(consumer));
+        let closing = ForwarderEvent::Input(ServerInput::Closing(consumer));
         self.after(0, SimulationEvent::Forwarder(life, closing));
-        let closed = ForwarderEvent::Input(SchedulerInput::Closed(consumer));
+        let closed = ForwarderEvent::Input(ServerInput::Closed(consumer));
         let pause = self.random.u64(1..5 * MILLI);
         self.after(pause, SimulationEvent::Forwarder(life, closed));
         pause
@@ -204,7 +204,7 @@ impl World {
 
     /// A process ends, and closes its connections. Returns when that is done.
     pub(super) fn disconnect_all(&mut self, life: ProcessId) -> u64 {
-        let ending = ForwarderEvent::Input(SchedulerInput::ShuttingDown);
+        let ending = ForwarderEvent::Input(ServerInput::ShuttingDown);
         self.after(0, SimulationEvent::Forwarder(life, ending));
         let mut last = 0;
         for client in 0..self.clients.clients.len() {

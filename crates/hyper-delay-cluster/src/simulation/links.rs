@@ -14,9 +14,7 @@ use crate::{
     log::NodeName,
     shard::{self, PeerId},
 };
-use hyper_delay_engine::scheduler::{
-    ConsumerId, ConsumerMessage, CopyId, NextCall, SchedulerInput,
-};
+use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage, CopyId, NextCall, ServerInput};
 
 /// A message on a link is on its way for this long at the most.
 pub(super) const SLOWEST: u64 = 900 * MILLI;
@@ -276,7 +274,7 @@ impl World {
             };
             if !is_written {
                 let attempt = *attempt;
-                let event = ForwarderEvent::Input(SchedulerInput::Voided {
+                let event = ForwarderEvent::Input(ServerInput::Voided {
                     copy,
                     attempt,
                     authority: Some(authority.clone()),
@@ -285,7 +283,7 @@ impl World {
             }
             let (attempt, until) = (*attempt, *until);
             if *write_by <= now.monotonic {
-                let input = SchedulerInput::SentTooLate {
+                let input = ServerInput::SentTooLate {
                     copy,
                     attempt,
                     until,
@@ -297,7 +295,7 @@ impl World {
             }
             let disk = &self.nodes[life.node].disks[usize::from(authority.shard())];
             if !super::clients::has_content(disk, *seq) {
-                let event = ForwarderEvent::Input(SchedulerInput::Unsent(copy));
+                let event = ForwarderEvent::Input(ServerInput::Unsent(copy));
                 return self.after(0, SimulationEvent::Forwarder(life, event));
             }
         }

@@ -25,6 +25,7 @@
 //! of it.
 
 mod input;
+mod server_input;
 mod settings;
 
 mod consumer;
@@ -81,6 +82,7 @@ pub use operator_requests::AUDIT_TARGET;
 use operator_requests::UncommittedOperations;
 pub use operator_requests::{OperatorRequest, OperatorState};
 pub use own_registration::OwnRegistration;
+pub use server_input::ServerInput;
 pub use settings::SchedulerSettings;
 pub use stats::RouteSelection;
 pub use stats::StatsFromMemory;

@@ -18,7 +18,7 @@ use crate::{driver::ServerEvent, log_limit::Warning, outbox::ConnectionOutbox};
 use hyper_delay_engine::{
     ledger::Actor,
     scheduler::{
-        ClientRequest, ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, SchedulerInput,
+        ClientRequest, ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, ServerInput,
     },
 };
 use hyper_delay_protocol::{
@@ -188,7 +188,7 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
                 task_queries::get(responder, route, id, payload).await;
             }
             ReadRequest::List(list) => task_queries::list(responder, *list).await,
-            ReadRequest::Future => responder.pass_to_scheduler(SchedulerInput::Future),
+            ReadRequest::Future => responder.pass_to_scheduler(ServerInput::Future),
             ReadRequest::Count(bulk) => operator_queries::count(responder, *bulk).await,
             ReadRequest::Reasons { route, after } => {
                 operator_queries::reasons(responder, route, after).await;
@@ -216,7 +216,7 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             },
             reply_to: self.reply_to(tag, weight),
         };
-        let input = SchedulerInput::OperatorRequested(Box::new(operated));
+        let input = ServerInput::OperatorRequested(Box::new(operated));
         let _ = self.shared.events.send(ServerEvent::Input(input));
     }
 
@@ -329,7 +329,7 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             return true;
         }
         let pending = mem::take(&mut self.pending);
-        let input = SchedulerInput::Requested(self.id, pending);
+        let input = ServerInput::Requested(self.id, pending);
         self.shared.events.send(ServerEvent::Input(input)).is_ok()
     }
 }

@@ -49,7 +49,7 @@ use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
     metrics::Metrics,
-    scheduler::{ConsumerId, SchedulerInput},
+    scheduler::{ConsumerId, ServerInput},
 };
 use hyper_delay_protocol::access::{TokenFailures, Tokens};
 use hyper_delay_store::ReadStore;
@@ -158,7 +158,7 @@ pub(crate) async fn serve<S: ReadStore>(
     // none of them is being written: a cancel may say then that they are not in flight.
     let _ = shared
         .events
-        .send(ServerEvent::Input(SchedulerInput::Closing(id)));
+        .send(ServerEvent::Input(ServerInput::Closing(id)));
     if timeout(writer::STALL_TIMEOUT, outbox.stop_deliveries())
         .await
         .is_err()
@@ -169,7 +169,7 @@ pub(crate) async fn serve<S: ReadStore>(
     }
     let _ = shared
         .events
-        .send(ServerEvent::Input(SchedulerInput::Closed(id)));
+        .send(ServerEvent::Input(ServerInput::Closed(id)));
     written = written
         || tokio::select! {
             () = outbox.all_answered() => false,
@@ -187,9 +187,7 @@ struct DisconnectGuard<'a>(&'a EventSender, ConsumerId);
 
 impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
-        let _ = self
-            .0
-            .send(ServerEvent::Input(SchedulerInput::Closed(self.1)));
+        let _ = self.0.send(ServerEvent::Input(ServerInput::Closed(self.1)));
         let _ = self.0.send(ServerEvent::Disconnected(self.1));
     }
 }

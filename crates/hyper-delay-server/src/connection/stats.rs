@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::responder::{Responder, read_blocking};
 use hyper_delay_engine::{
     ledger::LedgerView,
-    scheduler::{RouteSelection, SchedulerInput, StatsRequest},
+    scheduler::{RouteSelection, ServerInput, StatsRequest},
 };
 use hyper_delay_protocol::{
     Counts, RouteStats, Stats,
@@ -34,7 +34,7 @@ pub(super) async fn stats<S: ReadStore>(
     });
     match read.await {
         Ok((stats, own)) => responder.pass_to_scheduler(|reply_to| {
-            SchedulerInput::Stats(Box::new(StatsRequest {
+            ServerInput::Stats(Box::new(StatsRequest {
                 stats,
                 own,
                 selection: RouteSelection {

@@ -23,7 +23,7 @@ use hyper_delay_engine::{
     clock::nanos,
     ledger::LedgerView,
     metrics::Metrics,
-    scheduler::{ConsumerMessage, CopyId, SchedulerInput},
+    scheduler::{ConsumerMessage, CopyId, ServerInput},
 };
 use hyper_delay_protocol::{self, Accept, Encoder, Reply, inflate, trace_context};
 use hyper_delay_store::{ReadStore, StoreError};
@@ -226,7 +226,7 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
                 let copy = self.outbox.copy_of(seq, id);
                 let is_void = |it: &Arc<Authority>| !it.holds(self.outbox.now());
                 if authority.as_ref().is_some_and(is_void) {
-                    self.outbox.report(SchedulerInput::Voided {
+                    self.outbox.report(ServerInput::Voided {
                         copy,
                         attempt,
                         authority,
@@ -299,12 +299,12 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
         let input = match written {
             Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
-            Ok(_) => SchedulerInput::Unsent(copy),
+            Ok(_) => ServerInput::Unsent(copy),
             Err(error) if error.is_damage() => match self.replicas {
                 Some(replicas) => {
                     // Other nodes have it whole.
                     let _ = replicas.send(ReplicaEvent::Damaged(seq, error));
-                    SchedulerInput::Voided {
+                    ServerInput::Voided {
                         copy,
                         attempt,
                         authority,
@@ -325,12 +325,12 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
         route: &str,
         copy: CopyId,
         error: &dyn fmt::Display,
-    ) -> SchedulerInput {
+    ) -> ServerInput {
         let (id, reason) = (&*copy.id, error.to_string());
         let cause = format!("task {id:?} on route {route:?}: {reason}");
         self.logs.warn(warning, cause);
         let reason = reason.into();
-        SchedulerInput::Undeliverable { copy, reason }
+        ServerInput::Undeliverable { copy, reason }
     }
 }
 

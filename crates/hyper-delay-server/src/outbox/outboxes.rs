@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::ConnectionOutbox;
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage, SchedulerInput};
+use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage, ServerInput};
 
 /// The outboxes of all connections, and of peers without one.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl ConnectionOutboxes {
 
     /// Returns the inputs for the unwritten deliveries of a closed connection.
     #[must_use]
-    pub fn take_unwritten(&self, consumer: ConsumerId) -> Vec<SchedulerInput> {
+    pub fn take_unwritten(&self, consumer: ConsumerId) -> Vec<ServerInput> {
         let outbox = self.0.get(&consumer);
         outbox
             .map(|outbox| outbox.take_unwritten())

@@ -227,7 +227,7 @@ fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
         seq: 3,
         id: "x".into(),
     };
-    world.event(ForwarderEvent::Input(SchedulerInput::Unsent(copy)));
+    world.event(ForwarderEvent::Input(ServerInput::Unsent(copy)));
     let sent = world.sent();
     assert!(matches!(&sent[..], [ToLeader::NotSent(CLIENT, not_sent)] if not_sent.seq == 3));
     world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);

@@ -59,7 +59,7 @@ impl World {
         };
         world.event(ForwarderEvent::Linked("b".into()));
         world.event(ForwarderEvent::Linked("c".into()));
-        world.event(ForwarderEvent::Input(SchedulerInput::Opened(CLIENT)));
+        world.event(ForwarderEvent::Input(ServerInput::Opened(CLIENT)));
         world
     }
 
@@ -82,7 +82,7 @@ impl World {
             weight: 3,
             grant: None,
         };
-        self.event(ForwarderEvent::Input(SchedulerInput::Requested(
+        self.event(ForwarderEvent::Input(ServerInput::Requested(
             consumer,
             vec![ask],
         )));

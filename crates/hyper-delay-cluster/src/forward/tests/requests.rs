@@ -83,7 +83,7 @@ fn too_many_routes_are_refused() {
 fn the_connections_of_a_node_share_its_bound_of_routes() {
     const OTHER: ConsumerId = CLIENT + 1;
     let mut world = World::new(1);
-    world.event(ForwarderEvent::Input(SchedulerInput::Opened(OTHER)));
+    world.event(ForwarderEvent::Input(ServerInput::Opened(OTHER)));
     for (number, consumer) in (0..).zip([CLIENT, CLIENT, CLIENT, OTHER, OTHER]) {
         let register = format!(r#"{{"kind":"register","route_key":"r{number}"}}"#);
         world.asks_as(consumer, &register);
@@ -114,7 +114,7 @@ fn a_schedule_without_a_route_gets_one_and_an_id() {
     };
     assert_eq!(schedule.route.as_ref(), Some(bound));
     assert!(schedule.id.is_some());
-    world.event(ForwarderEvent::Input(SchedulerInput::Closed(CLIENT)));
+    world.event(ForwarderEvent::Input(ServerInput::Closed(CLIENT)));
     assert!(matches!(world.sent()[..], [ToLeader::Closed(CLIENT)]));
 }
 

@@ -142,7 +142,7 @@ fn every_leader_hears_that_the_node_ends_before_its_connections_close() {
     world.up(0, "b", 7);
     world.asks(r#"{"kind":"register","route_key":"r"}"#);
     world.effects();
-    world.event(ForwarderEvent::Input(SchedulerInput::ShuttingDown));
+    world.event(ForwarderEvent::Input(ServerInput::ShuttingDown));
     assert!(matches!(world.sent()[..], [ToLeader::Ending]));
     world.up(1, "c", 8);
     let sent = world.sent();
@@ -206,8 +206,6 @@ fn counts_of_a_route_are_asked_of_all_leaders() {
             weight: 3,
         },
     };
-    world.event(ForwarderEvent::Input(SchedulerInput::Stats(Box::new(
-        asked,
-    ))));
+    world.event(ForwarderEvent::Input(ServerInput::Stats(Box::new(asked))));
     assert_eq!(world.sent().len(), 2);
 }

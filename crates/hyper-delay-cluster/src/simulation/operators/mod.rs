@@ -24,7 +24,7 @@ use super::{
 use crate::{ShardId, forward::ForwarderEvent, shard_of};
 use hyper_delay_engine::{
     ledger::Actor,
-    scheduler::{ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, SchedulerInput},
+    scheduler::{ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, ServerInput},
 };
 use hyper_delay_protocol::{AdminRequest, Code, Reply};
 use tokens::LimitedTokens;
@@ -147,8 +147,8 @@ impl World {
             self.operators.unanswered.clear();
             if is_there {
                 let inputs = [
-                    SchedulerInput::Closing(consumer),
-                    SchedulerInput::Closed(consumer),
+                    ServerInput::Closing(consumer),
+                    ServerInput::Closed(consumer),
                 ];
                 for (pause, input) in (0..).zip(inputs) {
                     let event = SimulationEvent::Forwarder(life, ForwarderEvent::Input(input));
@@ -163,7 +163,7 @@ impl World {
         self.operators.last += 1;
         let consumer = self.operators.last;
         self.operators.connection = Some((consumer, life));
-        let opened = ForwarderEvent::Input(SchedulerInput::Opened(consumer));
+        let opened = ForwarderEvent::Input(ServerInput::Opened(consumer));
         self.after(0, SimulationEvent::Forwarder(life, opened));
         self.operators.connection
     }
@@ -200,7 +200,7 @@ impl World {
                 weight: 1,
             },
         };
-        let event = ForwarderEvent::Input(SchedulerInput::OperatorRequested(Box::new(operated)));
+        let event = ForwarderEvent::Input(ServerInput::OperatorRequested(Box::new(operated)));
         let delay = self.operators.random.u64(MILLI..3 * MILLI);
         self.after(delay, SimulationEvent::Forwarder(life, event));
     }

@@ -123,7 +123,7 @@ impl World {
         ask(responder).await;
         let read = self.store.calls().keys - before;
         outbox.close();
-        if let Ok(ServerEvent::Input(SchedulerInput::TaskLookup(seen))) = self.inbox.try_recv() {
+        if let Ok(ServerEvent::Input(ServerInput::TaskLookup(seen))) = self.inbox.try_recv() {
             return (seen.reply, read);
         }
         let messages = outbox.take_all().await.expect("there is a reply");
