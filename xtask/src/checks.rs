@@ -117,7 +117,8 @@ pub(crate) fn benches() -> Outcome {
 /// printed and not judged.
 pub(crate) fn counts() -> Outcome {
     count("races")?;
-    count("sets ours")
+    count("sets ours")?;
+    Step::cargo("bench --locked -p hyper-delay-engine --bench instructions").run()
 }
 
 /// Fails if the count of a peer is not the recorded one.

@@ -1,22 +1,10 @@
 //! The shards of a cluster: their number, and which one a route belongs to.
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
+pub use hyper_delay_engine::shard::ShardId;
+pub(crate) use hyper_delay_engine::shard::shard_of;
 use hyper_delay_store::record::sharded_number::{self, MAX_SHARDS};
-
-/// A shard of the tasks, by its number from 0.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-pub struct ShardId(pub(crate) u16);
-
-/// Returns the shard of the tasks of a route, among this many.
-#[must_use]
-pub(crate) fn shard_of(route: &str, shards: u16) -> ShardId {
-    let shard = xxh3_64(route.as_bytes()) % u64::from(shards);
-    ShardId(u16::try_from(shard).expect("it is less than the shards"))
-}
 
 /// Returns the shard of a task, bulk operation or line of the audit by its number.
 #[must_use]
@@ -71,11 +59,5 @@ mod tests {
             let error = Charter::new(7, shards).unwrap_err();
             assert!(error.to_string().contains(&shards.to_string()), "{error}");
         }
-    }
-
-    #[test]
-    fn a_route_stays_in_its_shard_in_every_version() {
-        let shards = ["", "a", "service-A", "路由"].map(|route| shard_of(route, 8).0);
-        assert_eq!(shards, [2, 7, 1, 7]);
     }
 }

@@ -26,7 +26,8 @@ use crate::{
     tls::ServerTls,
 };
 use hyper_delay_config::Config;
-use hyper_delay_engine::scheduler::{ConsumerId, ServerInput};
+use hyper_delay_engine::front::FrontInput;
+use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_fjall::file_descriptors::Descriptors;
 use hyper_delay_protocol::{Code, Refusal, Reply, access::Tokens};
 use hyper_delay_store::ReadStore;
@@ -194,7 +195,7 @@ impl<S: ReadStore> ConnectionAcceptor<S> {
         self.shared
             .unfinished
             .set_limit(config.max_unfinished_bytes);
-        let settings = ServerInput::Settings(Box::new(config.clone().into()));
+        let settings = FrontInput::Settings(Box::new(config.clone().into()));
         let _ = self.shared.events.send(ServerEvent::Input(settings));
         let ServerSecurity { tls, tokens } = security;
         self.set_tls(config, tls);

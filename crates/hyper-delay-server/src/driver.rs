@@ -14,11 +14,10 @@ use tokio::sync::oneshot;
 use crate::outbox::{ConnectionOutbox, ConnectionOutboxes, ReportSender};
 use hyper_delay_engine::{
     clock::{Clock, Now},
+    front::FrontInput,
     metrics::MemoryGauges,
-    scheduler::{
-        CommitJob, CommittedJob, ConsumerId, NextCall, Scheduler, SchedulerEffects, SchedulerInput,
-        ServerInput,
-    },
+    scheduler::{CommitJob, CommittedJob, ConsumerId, NextCall},
+    single_server::{SingleServer, SingleServerEffects},
     thread_progress::ThreadProgress,
 };
 use hyper_delay_protocol::Refusal;
@@ -31,7 +30,7 @@ const BURST: usize = 256;
 #[derive(Debug)]
 pub enum ServerEvent {
     /// An input of a connection, or of the server.
-    Input(ServerInput),
+    Input(FrontInput),
     /// A connection has opened; its messages go to this outbox.
     Connected(ConsumerId, Arc<ConnectionOutbox>),
     /// A peer without a connection sends a request; the reply goes to this outbox.
@@ -118,7 +117,7 @@ impl From<Sender<ServerEvent>> for EventSender {
 
 /// The scheduler with its channels, its clock and the outboxes of its connections.
 pub(crate) struct SchedulerDriver<S> {
-    pub(crate) scheduler: Scheduler<S>,
+    pub(crate) server: SingleServer<S>,
     pub(crate) messages: Receiver<SchedulerMessage>,
     pub(crate) jobs: Sender<Vec<CommitJob>>,
     pub(crate) clock: Clock,
@@ -137,13 +136,13 @@ impl<S: Store> SchedulerDriver<S> {
     fn serve(&mut self) -> Result<(), StoreError> {
         let mut draining = false;
         loop {
-            let next = self.scheduler.tick(self.clock.now());
+            let next = self.server.tick(self.clock.now());
             self.apply_effects()?;
             if draining {
                 // A committer that waits for room on the disk gives up at an empty group.
                 let _ = self.jobs.send(Vec::new());
             }
-            if draining && self.scheduler.is_settled() {
+            if draining && self.server.is_settled() {
                 return Ok(());
             }
             self.pulses.scheduler.begin_wait();
@@ -169,21 +168,21 @@ impl<S: Store> SchedulerDriver<S> {
                 let event = match event {
                     SchedulerMessage::Event(event) => event,
                     SchedulerMessage::Committed(jobs) => {
-                        self.scheduler.handle(SchedulerInput::Committed(jobs), now);
+                        self.server.committed(jobs, now);
                         continue;
                     }
                     SchedulerMessage::CommitterEnded => return Ok(()),
                 };
                 match event {
                     ServerEvent::Input(input) => {
-                        if let ServerInput::Closed(consumer) = input {
+                        if let FrontInput::Closed(consumer) = input {
                             self.return_unwritten(consumer, now)?;
                         }
-                        self.scheduler.handle(input.into(), now);
+                        self.server.handle(input, now);
                     }
                     ServerEvent::Connected(consumer, outbox) => {
                         self.outboxes.insert(consumer, outbox);
-                        self.scheduler.handle(SchedulerInput::Opened(consumer), now);
+                        self.server.handle(FrontInput::Opened(consumer), now);
                     }
                     ServerEvent::OneShot(consumer, outbox) => {
                         self.outboxes.insert(consumer, outbox);
@@ -192,16 +191,16 @@ impl<S: Store> SchedulerDriver<S> {
                         self.outboxes.remove(consumer);
                     }
                     ServerEvent::IsIdle(consumer, answer) => {
-                        let _ = answer.send(self.scheduler.is_idle(consumer));
+                        let _ = answer.send(self.server.is_idle(consumer, self.clock.now()));
                     }
                     ServerEvent::IsReady(answer) => {
                         let _ = answer.send(Ok(()));
                     }
                     ServerEvent::HasConsumers(route, answer) => {
-                        let _ = answer.send(Ok(self.scheduler.has_consumers(&route)));
+                        let _ = answer.send(Ok(self.server.has_consumers(&route)));
                     }
                     ServerEvent::InMemory(answer) => {
-                        let _ = answer.send(vec![self.scheduler.in_memory(self.clock.now())]);
+                        let _ = answer.send(vec![self.server.in_memory(self.clock.now())]);
                     }
                     ServerEvent::Drain => draining = true,
                     ServerEvent::Abandoned => return Ok(()),
@@ -214,21 +213,20 @@ impl<S: Store> SchedulerDriver<S> {
     /// Returns the unwritten deliveries of a closed connection to the scheduler.
     fn return_unwritten(&mut self, consumer: ConsumerId, now: Now) -> Result<(), StoreError> {
         // Messages that the scheduler has sent meanwhile go to the outbox first.
-        self.scheduler
-            .handle(SchedulerInput::Closing(consumer), now);
+        self.server.handle(FrontInput::Closing(consumer), now);
         self.apply_effects()?;
         for unwritten in self.outboxes.take_unwritten(consumer) {
-            self.scheduler.handle(unwritten.into(), now);
+            self.server.handle(unwritten, now);
         }
         Ok(())
     }
 
     fn apply_effects(&mut self) -> Result<(), StoreError> {
-        let SchedulerEffects {
+        let SingleServerEffects {
             jobs,
             messages,
             failed,
-        } = self.scheduler.take_effects();
+        } = self.server.take_effects();
         if let Some(error) = failed {
             return Err(error);
         }

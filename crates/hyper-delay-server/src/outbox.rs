@@ -18,19 +18,20 @@ pub use outboxes::ConnectionOutboxes;
 
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{ConsumerId, ConsumerMessage, CopyId, ServerInput},
+    front::{ConsumerMessage, FrontInput},
+    scheduler::{ConsumerId, CopyId, UnsentReason},
 };
 
 /// Sends the outcomes of copies to the thread that fills the outboxes.
 #[derive(Clone)]
-pub(crate) struct ReportSender(Arc<dyn Fn(ServerInput) + Send + Sync>);
+pub(crate) struct ReportSender(Arc<dyn Fn(FrontInput) + Send + Sync>);
 
 impl ReportSender {
-    pub(crate) fn new(send: impl Fn(ServerInput) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(send: impl Fn(FrontInput) + Send + Sync + 'static) -> Self {
         Self(Arc::new(send))
     }
 
-    fn send(&self, report: ServerInput) {
+    fn send(&self, report: FrontInput) {
         (self.0)(report);
     }
 }
@@ -230,7 +231,7 @@ impl ConnectionOutbox {
 
     /// Removes all deliveries of which nothing was written. Returns their reports. The connection
     /// has [stopped](Self::stop_deliveries).
-    pub(crate) fn take_unwritten(&self) -> Vec<ServerInput> {
+    pub(crate) fn take_unwritten(&self) -> Vec<FrontInput> {
         let mut taken = Vec::new();
         let mut take = |messages: &mut VecDeque<ConsumerMessage>| {
             messages.retain(|message| match message {
@@ -249,7 +250,7 @@ impl ConnectionOutbox {
         taken.append(&mut self.lock_unwritten());
         let unwritten = taken.into_iter();
         unwritten
-            .map(|(copy, attempt)| ServerInput::Unwritten { copy, attempt })
+            .map(|(copy, attempt)| FrontInput::NotSent(copy, UnsentReason::Unwritten { attempt }))
             .collect()
     }
 
@@ -262,7 +263,7 @@ impl ConnectionOutbox {
     }
 
     /// Removes the deliveries of leaderships that have ended for good. Returns their reports.
-    pub fn take_void(&self) -> Vec<ServerInput> {
+    pub fn take_void(&self) -> Vec<FrontInput> {
         let mut void = Vec::new();
         self.lock_queue().messages.retain(|message| match message {
             ConsumerMessage::Deliver {
@@ -272,10 +273,10 @@ impl ConnectionOutbox {
                 authority: Some(authority),
                 ..
             } if authority.is_revoked() => {
-                void.push(ServerInput::Voided {
+                void.push(FrontInput::Revoked {
                     copy: self.copy_of(*seq, id.clone()),
                     attempt: *attempt,
-                    authority: Some(authority.clone()),
+                    authority: authority.clone(),
                 });
                 false
             }
@@ -285,7 +286,7 @@ impl ConnectionOutbox {
     }
 
     /// Reports the outcome of a copy to the scheduler.
-    pub(crate) fn report(&self, input: ServerInput) {
+    pub(crate) fn report(&self, input: FrontInput) {
         self.reports.send(input);
     }
 
@@ -326,11 +327,8 @@ impl ConnectionOutbox {
 
     /// Tells the scheduler that a copy is not written, because its time to answer is nearly over.
     pub(crate) fn report_too_late(&self, copy: CopyId, attempt: u32, until: Tick) {
-        self.report(ServerInput::SentTooLate {
-            copy,
-            attempt,
-            until,
-        });
+        let why = UnsentReason::TooLate { attempt, until };
+        self.report(FrontInput::NotSent(copy, why));
     }
 
     fn lock_queue(&self) -> MutexGuard<'_, MessageQueue> {

@@ -6,7 +6,7 @@ use crate::{
     connection::OneShotClient,
     driver::{EventSender, ServerEvent},
 };
-use hyper_delay_engine::scheduler::ServerInput;
+use hyper_delay_engine::front::FrontInput;
 use hyper_delay_store::ReadStore;
 
 /// A connection that does not read its replies delays the shutdown by at most this time.
@@ -20,7 +20,7 @@ pub(super) async fn drain_connections<S: ReadStore>(
     mut connections: JoinSet<()>,
     one_shots: &OneShotClient<S>,
 ) {
-    let _ = events.send(ServerEvent::Input(ServerInput::ShuttingDown));
+    let _ = events.send(ServerEvent::Input(FrontInput::ShuttingDown));
     let _ = ending.send(true);
     let all = async {
         while connections.join_next().await.is_some() {}

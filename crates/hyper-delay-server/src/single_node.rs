@@ -25,6 +25,7 @@ use hyper_delay_engine::{
     ledger::{Ledger, mend_after_loss},
     metrics::{self, GaugeLimits, MemoryGauges},
     scheduler::{OperatorState, RunningBulkJob, Scheduler, SchedulerSettings},
+    single_server::SingleServer,
     sizes::Sizes,
 };
 use hyper_delay_fjall::{
@@ -132,7 +133,7 @@ async fn serve<S: Store>(
     let metrics = scheduler.metrics();
     metrics.forecast.begin(ledger.low_water());
     let driver = SchedulerDriver {
-        scheduler,
+        server: SingleServer::new(scheduler, clock.now()),
         messages: inbox,
         jobs,
         clock,

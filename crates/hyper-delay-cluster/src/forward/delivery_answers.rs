@@ -7,11 +7,14 @@ use super::{
     deliveries::ServedDelivery,
     leader_session::{NEVER, PendingRequest, QueueableRequest, ReplyAction},
     unconfirmed::DeliveryOutcome,
-    wire::{ForwardedRequest, ToLeader},
+    wire::ToLeader,
 };
 use crate::ShardId;
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
-use hyper_delay_protocol::{Code, DeliverySelector, Refusal, Reply, TaskRequest};
+use hyper_delay_engine::{
+    front::ConsumerMessage,
+    scheduler::{ConsumerId, RouteRequest},
+};
+use hyper_delay_protocol::{Code, DeliverySelector, Refusal, Reply};
 
 const NO_LEADER: &str = "this node reaches no leader of the shard of this route at the moment: send \
     it again with the same id";
@@ -19,25 +22,20 @@ const NO_LEADER: &str = "this node reaches no leader of the shard of this route 
 impl Forwarder {
     /// A client acknowledges a delivery. The present leader of the shard takes the ack, also if an
     /// earlier one has sent the delivery.
-    pub(super) fn acked(&mut self, to: PendingRequest, named: &DeliverySelector, confirm: bool) {
-        let (consumer, now) = (to.consumer, self.now.monotonic);
-        let connection = self.connections.get_mut(&consumer);
-        let delivered = connection.and_then(|it| {
-            let delivered = it.deliveries.take_answered(named)?;
-            it.count_used(delivered.shard, now);
-            Some(delivered)
-        });
-        let Some(delivered) = delivered else {
+    pub(super) fn acked(&mut self, to: PendingRequest, named: DeliverySelector, confirm: bool) {
+        let consumer = to.consumer;
+        let Some(delivered) = self.front.ack(consumer, &named, self.now.monotonic) else {
             self.metrics.unknown_answers.add(1);
-            let acked = Reply::Acked {
-                id: named.id.clone(),
-                route: named.route.clone(),
+            let acked = confirm.then_some(Reply::Acked {
+                id: named.id,
+                route: named.route,
                 removed: false,
-            };
-            return self.reply_or_release(to, confirm.then_some(acked));
+            });
+            return self.reply_or_release(to, acked);
         };
+        let shard = delivered.origin.shard;
+        self.recount(consumer, shard);
         let revision = delivered.revision(named.id.clone());
-        let shard = delivered.shard;
         let pending = if confirm {
             Some(to)
         } else {
@@ -58,29 +56,20 @@ impl Forwarder {
         named: &DeliverySelector,
         (delay_ms, reason, failed): (Option<u64>, Option<Arc<str>>, bool),
     ) {
-        let most = self.setup.max_delay_millis;
-        if let Some(delay) = delay_ms.filter(|delay| *delay > most) {
-            let message =
-                format!("delay_ms is {delay}: give at most {most}, which is max_delay_days");
-            let refusal = Refusal {
-                id: Some(named.id.clone()),
-                route: named.route.clone(),
-                ..Refusal::new(Code::BadField, message)
-            };
-            return self.refuse(to, refusal);
-        }
-        let (consumer, now) = (to.consumer, self.now.monotonic);
-        let connection = self.connections.get_mut(&consumer);
-        let delivered = connection.and_then(|it| {
-            let delivered = it.deliveries.take_answered(named)?;
-            it.count_used(delivered.shard, now);
-            Some(delivered)
-        });
+        let consumer = to.consumer;
+        let delivered = match self
+            .front
+            .nack(consumer, named, delay_ms, self.now.monotonic)
+        {
+            Ok(delivered) => delivered,
+            Err(refusal) => return self.refuse(to, refusal),
+        };
         self.reply_or_release(to, None);
         let Some(delivered) = delivered else {
             self.metrics.unknown_answers.add(1);
             return;
         };
+        self.recount(consumer, delivered.origin.shard);
         let nacked = ToLeader::Nacked {
             consumer,
             named: delivered.named(named.id.clone()),
@@ -98,30 +87,21 @@ impl Forwarder {
     pub(super) fn touched(
         &mut self,
         mut to: PendingRequest,
-        named: &DeliverySelector,
+        named: DeliverySelector,
         extend_ms: Option<u64>,
     ) {
-        let connection = self.connections.get(&to.consumer);
-        let delivered = connection.and_then(|it| it.deliveries.find(named));
-        let Some(delivered) = delivered else {
+        let Some(delivered) = self.front.touch(to.consumer, &named) else {
             let touched = Reply::Touched {
-                id: named.id.clone(),
-                route: named.route.clone(),
+                id: named.id,
+                route: named.route,
                 attempt: named.attempt,
                 deadline: None,
             };
             return self.reply(to, touched);
         };
-        let shard = delivered.shard;
-        let named = delivered.named(named.id.clone());
-        let touch = TaskRequest::Touch {
-            delivery: named.clone(),
-            extend_ms,
-        };
-        to.action = ReplyAction::Touch(named);
-        let consumer = to.consumer;
-        let request = Box::new(ForwardedRequest::Request(touch, None));
-        self.forward(shard, consumer, QueueableRequest::Request(request, to));
+        let named = delivered.named(named.id);
+        to.action = ReplyAction::Touch(named.clone());
+        self.forward_request(to, RouteRequest::Touch { named, extend_ms });
     }
 
     /// A request is done; without a reply, its room is free.
@@ -143,14 +123,14 @@ impl Forwarder {
         request: QueueableRequest,
     ) {
         let (now, expires) = (self.now.monotonic, self.now.after(self.setup.lease));
-        let is_gone = !self.connections.contains_key(&consumer);
+        let is_gone = !self.front.is_open(consumer);
         let session = self.session(shard);
         if session.active().is_none() {
             return session.wait(consumer, request, expires);
         }
         let message = match request {
             QueueableRequest::Request(request, pending) => {
-                if let ReplyAction::Register { .. } = pending.action {
+                if pending.change.is_registration() {
                     if is_gone {
                         return self.reply_or_release(pending, None);
                     }
@@ -187,10 +167,8 @@ impl Forwarder {
         let Some(id) = &pending.id else {
             return;
         };
-        if let Some(connection) = self.connections.get_mut(&pending.consumer) {
-            let deliveries = &mut connection.deliveries;
-            deliveries.put_back(id.clone(), delivered.clone());
-        }
+        self.front
+            .put_back(pending.consumer, id.clone(), delivered.clone());
         let ack = QueueableRequest::Ack(delivered.revision(id.clone()), delivered, None);
         self.session(shard).wait(pending.consumer, ack, NEVER);
     }
@@ -204,13 +182,6 @@ impl Forwarder {
     pub(super) fn give_up(&mut self, shard: ShardId, mut pending: PendingRequest, message: &str) {
         match std::mem::replace(&mut pending.action, ReplyAction::Other) {
             ReplyAction::Ack(delivered) => self.keep_ack(shard, &pending, delivered),
-            ReplyAction::Register {
-                is_new, options, ..
-            } => {
-                self.not_registered(&pending, is_new, options);
-            }
-            // It may have taken effect.
-            ReplyAction::ScheduleOnOwn => self.scheduled_on_own(pending.consumer, false),
             ReplyAction::Query(id) => {
                 let message = self.rival_reason().unwrap_or_else(|| {
                     format!(
@@ -223,6 +194,15 @@ impl Forwarder {
             }
             ReplyAction::Touch(_) | ReplyAction::Other => {}
         }
-        self.unavailable(pending, message);
+        let mut reply = Reply::Error(Refusal {
+            id: pending.id.clone(),
+            route: pending.route.clone(),
+            ..Refusal::new(Code::Unavailable, message)
+        });
+        let change = std::mem::take(&mut pending.change);
+        if !change.is_none() {
+            self.settle(pending.consumer, shard, change, &mut reply);
+        }
+        self.reply(pending, reply);
     }
 }

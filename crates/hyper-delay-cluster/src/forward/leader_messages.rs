@@ -6,21 +6,18 @@ use race_wheel::Tick;
 
 use super::{
     Forwarder,
-    deliveries::ServedDelivery,
+    deliveries::{ServedDelivery, unwritten_message, void_message},
     leader_session::{AwaitingCopy, PendingRequest, ReplyAction},
-    registration_options::OptionsId,
     unconfirmed::DeliveryOutcome,
-    wire::{
-        ForwardedCopy, RequestNumber, ToConnection, ToLeader, ToServing, UnsentDelivery,
-        UnsentReason,
-    },
+    wire::{ForwardedCopy, ToConnection, ToLeader, ToServing, UnsentDelivery},
 };
 use crate::{ShardId, log::NodeName};
 use hyper_delay_engine::{
     authority::Authority,
-    scheduler::{ConsumerId, ConsumerMessage, CopyId, CreditChange},
+    front::{Admission, ConsumerMessage},
+    scheduler::{ConsumerId, CopyId, RequestNumber, UnsentReason},
 };
-use hyper_delay_protocol::{Code, Reason, Refusal, RegisterMode, Reply};
+use hyper_delay_protocol::{Accept, Reason, Refusal, Reply};
 
 impl Forwarder {
     pub(super) fn handle_leader_message(
@@ -72,77 +69,26 @@ impl Forwarder {
                 self.receive_copy(shard, consumer, *copy);
             }
             ToConnection::Credit(credit) => {
-                if let Some(connection) = self.connections.get_mut(&consumer) {
-                    match credit {
-                        CreditChange::Wanted => connection.loans.set_wanting(shard),
-                        CreditChange::Unwanted => connection.loans.clear_wanting(shard),
-                        CreditChange::Returned(credit) => connection.loans.returned(shard, credit),
-                    }
-                    self.balance(consumer);
-                }
+                self.front.credit_changed(consumer, shard, credit);
+                self.balance(consumer);
             }
         }
     }
 
     /// The leader has answered a request.
     fn handle_reply(&mut self, shard: ShardId, number: RequestNumber, mut reply: Reply) {
-        let Some(pending) = self.session(shard).pending.remove(&number) else {
+        let Some(mut pending) = self.session(shard).pending.remove(&number) else {
             return;
         };
         let consumer = pending.consumer;
-        let connection = self.connections.get_mut(&consumer);
-        match (&pending.action, &mut reply, connection) {
-            (
-                ReplyAction::Register { mode, options, .. },
-                Reply::Registered { route, credit },
-                Some(connection),
-            ) => {
-                connection.registration_answered(*options, true);
-                *credit = connection.credit();
-                self.registered(consumer, shard, route, *mode);
-                self.balance(consumer);
-            }
-            (
-                ReplyAction::Register {
-                    is_new, options, ..
-                },
-                Reply::Error(_),
-                Some(_),
-            ) => {
-                self.not_registered(&pending, *is_new, *options);
-            }
-            (ReplyAction::ScheduleOnOwn, reply, Some(_)) => {
-                let was_refused =
-                    matches!(reply, Reply::Error(refusal) if refusal.code != Code::Unavailable);
-                self.scheduled_on_own(consumer, was_refused);
-                if let Some(route) = pending.route.as_ref().filter(|_| !was_refused) {
-                    self.registered(consumer, shard, route, RegisterMode::Shared);
-                }
-            }
-            (_, Reply::Unregistered { route, .. }, Some(_)) => {
-                self.leave_route(consumer, route);
-                self.return_waiting_copies(consumer, |of| of == &**route);
-            }
-            _ => {}
+        let change = std::mem::take(&mut pending.change);
+        if !change.is_none() {
+            self.settle(consumer, shard, change, &mut reply);
+        }
+        if let Reply::Unregistered { route, .. } = &reply {
+            self.return_waiting_copies(consumer, |of| of == &**route);
         }
         self.reply(pending, reply);
-    }
-
-    /// A registration has failed: what was noted for it is taken back.
-    pub(super) fn not_registered(
-        &mut self,
-        pending: &PendingRequest,
-        is_new: bool,
-        options: Option<OptionsId>,
-    ) {
-        let consumer = pending.consumer;
-        if let Some(connection) = self.connections.get_mut(&consumer) {
-            connection.registration_answered(options, false);
-        }
-        if let Some(route) = pending.route.as_ref().filter(|_| is_new) {
-            self.leave_route(consumer, route);
-        }
-        self.balance(consumer);
     }
 
     /// The delivery that a client has touched ends then, on the clock of its leader. The wall clocks
@@ -155,11 +101,11 @@ impl Forwarder {
         let ReplyAction::Touch(named) = &pending.action else {
             return;
         };
-        let connection = self.connections.get_mut(&pending.consumer);
-        let delivered = connection.and_then(|it| it.deliveries.find_mut(named));
-        if let Some(delivered) = delivered {
-            delivered.until = delivered.until.max(active.grant.to_local(until_at_leader));
-            delivered.until_at_leader = delivered.until_at_leader.max(until_at_leader);
+        let until = active.grant.to_local(until_at_leader);
+        if let Some(delivered) = self.front.touched_mut(pending.consumer, named) {
+            delivered.until = delivered.until.max(until);
+            let at_leader = &mut delivered.origin.until_at_leader;
+            *at_leader = until_at_leader.max(*at_leader);
         }
     }
 
@@ -170,7 +116,8 @@ impl Forwarder {
             reason: Reason::Replaced,
         } = &reply
         {
-            self.leave_route(consumer, route);
+            self.front.replaced(consumer, route);
+            self.balance(consumer);
             self.return_waiting_copies(consumer, |of| of == &**route);
         }
         let message = ConsumerMessage::Reply {
@@ -187,21 +134,18 @@ impl Forwarder {
             return;
         };
         let delivered = active.delivered(copy);
-        let Some(connection) = self.connections.get_mut(&consumer) else {
+        if !self.front.is_open(consumer) {
             return;
-        };
+        }
         let id = &copy.revision.id;
-        if connection.is_closing || connection.deliveries.has_namesake(id, &delivered) {
-            // It comes again in the next round.
-            let void = delivered.void_message(consumer, id.clone());
-            return self.send_to(consumer, (id, delivered), void);
-        }
-        let credit = usize::from(connection.loans.credit());
-        if connection.deliveries.len() > 2 * credit + 64 {
-            connection.deliveries.prune(now);
-        }
-        if let Some(delivered) = connection.deliveries.add(id, delivered, now) {
-            self.pass_to_connection(consumer, id, delivered);
+        match self.front.deliver(consumer, id, delivered.clone(), now) {
+            Admission::Send(accept) => self.pass_to_connection(consumer, id, delivered, accept),
+            Admission::Queued => {}
+            Admission::Void => {
+                // It comes again in the next round.
+                let void = void_message(&delivered, consumer, id.clone());
+                self.send_to(consumer, (id, delivered), void);
+            }
         }
     }
 
@@ -211,6 +155,7 @@ impl Forwarder {
         consumer: ConsumerId,
         id: &Arc<str>,
         delivered: ServedDelivery,
+        accept: Accept,
     ) {
         let ServedDelivery {
             seq,
@@ -218,12 +163,8 @@ impl Forwarder {
             attempt,
             until,
             write_by,
-            authority,
-            ..
+            origin,
         } = delivered;
-        let Some(connection) = self.connections.get(&consumer) else {
-            return;
-        };
         let message = ConsumerMessage::Deliver {
             seq,
             route,
@@ -231,9 +172,8 @@ impl Forwarder {
             attempt,
             until,
             write_by,
-            expires_at: None,
-            accept: connection.accept(),
-            authority: Some(authority),
+            accept,
+            authority: Some(origin.authority),
         };
         self.effects.messages.push((consumer, message));
     }
@@ -242,19 +182,18 @@ impl Forwarder {
     /// connection is about to close, and if its task has expired, which the leader finds out by its own
     /// clock.
     pub(super) fn release(&mut self, consumer: ConsumerId, id: &Arc<str>) {
-        if let Some(connection) = self.connections.get_mut(&consumer)
-            && let Some(delivered) = connection.deliveries.release(id)
-        {
-            let now = self.now.monotonic;
-            let has_expired = delivered.expires.is_some_and(|at| at <= now);
-            if has_expired || connection.is_closing {
-                let ServedDelivery { seq, attempt, .. } = delivered;
-                let id = id.clone();
-                return self
-                    .report_unsent(CopyId { consumer, seq, id }, UnsentReason::Void { attempt });
-            }
-            self.pass_to_connection(consumer, id, delivered);
+        let Some((delivered, accept)) = self.front.release(consumer, id) else {
+            return;
+        };
+        let now = self.now.monotonic;
+        let has_expired = delivered.origin.expires.is_some_and(|at| at <= now);
+        if has_expired || self.front.is_closing(consumer) {
+            let ServedDelivery { seq, attempt, .. } = delivered;
+            let id = id.clone();
+            let copy = CopyId { consumer, seq, id };
+            return self.report_unsent(copy, UnsentReason::Void { attempt });
         }
+        self.pass_to_connection(consumer, id, delivered, accept);
     }
 
     /// Gives back the deliveries of some routes that have not been passed to a connection: it is
@@ -272,10 +211,11 @@ impl Forwarder {
                 self.return_copy(shard, consumer, copy);
             }
         }
-        let connection = self.connections.get_mut(&consumer);
-        let held = connection.map(|it| it.deliveries.take_queued(|held| is_of(&held.route)));
-        for (id, delivered) in held.into_iter().flatten() {
-            let message = delivered.void_message(consumer, id.clone());
+        let queued = self
+            .front
+            .take_queued(consumer, |queued| is_of(&queued.route));
+        for (id, delivered) in queued {
+            let message = void_message(&delivered, consumer, id.clone());
             self.send_to(consumer, (&id, delivered), message);
         }
     }
@@ -283,55 +223,34 @@ impl Forwarder {
     /// Ends deliveries whose time has passed, and sends those that waited for their ids. Those whose
     /// turn has not come in time go back to their leaders.
     pub(super) fn expire_deliveries(&mut self) {
-        let now = self.now.monotonic;
-        let (mut expired, mut late) = (Vec::new(), Vec::new());
-        for (consumer, connection) in &mut self.connections {
-            let held = connection
-                .deliveries
-                .take_queued(|held| held.write_by <= now);
-            late.extend(held.into_iter().map(|held| (*consumer, held)));
-            let ids = connection.deliveries.expire(now);
-            expired.extend(ids.into_iter().map(|id| (*consumer, id)));
-        }
-        for (consumer, (id, delivered)) in late {
-            let message = delivered.unwritten_message(consumer, id.clone());
+        let (late, free) = self.front.expire(self.now.monotonic);
+        for (consumer, id, delivered) in late {
+            let message = unwritten_message(&delivered, consumer, id.clone());
             self.send_to(consumer, (&id, delivered), message);
         }
-        for (consumer, id) in expired {
+        for (consumer, id, ()) in free {
             self.release(consumer, &id);
         }
     }
 
     /// Returns whether the delivery in flight is the one that this leadership has sent.
-    pub(super) fn has_copy_of(&self, copy: &CopyId, authority: Option<&Arc<Authority>>) -> bool {
-        let connection = self.connections.get(&copy.consumer);
-        let sent_by = connection.and_then(|it| it.deliveries.authority(&copy.id));
-        sent_by
-            .zip(authority)
-            .is_some_and(|(by, authority)| Arc::ptr_eq(by, authority))
+    pub(super) fn has_copy_of(&self, copy: &CopyId, authority: &Arc<Authority>) -> bool {
+        let delivered = self.front.in_flight_of(copy.consumer, &copy.id);
+        delivered.is_some_and(|it| Arc::ptr_eq(&it.origin.authority, authority))
     }
 
     /// A delivery was not written. Reports it to the leader that counts it as in flight.
     pub(super) fn report_unsent(&mut self, copy: CopyId, why: UnsentReason) {
         let CopyId { consumer, seq, id } = copy;
-        let now = self.now.monotonic;
-        let Some(connection) = self.connections.get_mut(&consumer) else {
+        let delivered = self.front.remove_unsent(consumer, &id, seq, why.attempt());
+        let Some(delivered) = delivered else {
             return;
         };
-        let attempt = match why {
-            UnsentReason::Unwritten { attempt }
-            | UnsentReason::TooLate { attempt, .. }
-            | UnsentReason::Void { attempt } => Some(attempt),
-            UnsentReason::Gone | UnsentReason::Undeliverable(_) => None,
-        };
-        let Some(delivered) = connection.deliveries.remove(&id, seq, attempt) else {
-            return;
-        };
-        connection.count_used(delivered.shard, now);
+        self.recount(consumer, delivered.origin.shard);
         let why = match why {
             UnsentReason::TooLate { attempt, .. } => UnsentReason::TooLate {
                 attempt,
-                until: delivered.until_at_leader,
+                until: delivered.origin.until_at_leader,
             },
             why => why,
         };
@@ -354,20 +273,16 @@ impl Forwarder {
         (id, delivered): (&Arc<str>, ServedDelivery),
         message: ToLeader,
     ) {
-        let connection = self.connections.get_mut(&consumer);
-        match self.sessions[usize::from(delivered.shard.0)].active() {
-            Some(active) if active.partner.epoch == delivered.epoch => {
-                let (shard, now) = (delivered.shard, self.now.monotonic);
+        let shard = delivered.origin.shard;
+        match self.session(shard).active() {
+            Some(active) if active.partner.epoch == delivered.origin.epoch => {
+                let now = self.now.monotonic;
                 let fate = DeliveryOutcome::NotAcked(id.clone(), delivered, message.clone());
                 self.session(shard).unconfirmed.push(now, consumer, fate);
                 self.send(shard, message);
             }
             Some(_) => {}
-            None => {
-                if let Some(connection) = connection {
-                    connection.deliveries.defer(id, delivered, message);
-                }
-            }
+            None => self.defer(consumer, (id.clone(), delivered, message)),
         }
     }
 

@@ -13,8 +13,9 @@ use super::{
     wire::{ForwardedRequest, LeaderQuery, LeaderQueryAnswer},
 };
 use crate::{ShardId, shard_of_seq};
-use hyper_delay_engine::scheduler::{
-    ConsumerId, ConsumerMessage, ReplyTo, StatsFromMemory, StatsRequest, TaskLookup,
+use hyper_delay_engine::{
+    front::{ConsumerMessage, Pending, ReplyTo, StatsRequest, TaskLookup},
+    scheduler::{ConsumerId, StatsFromMemory},
 };
 use hyper_delay_protocol::{Code, DueCounts, Refusal, Reply};
 
@@ -89,7 +90,10 @@ impl Forwarder {
 
     /// Asks the leader of a route whether it has consumers.
     pub(super) fn query_consumers(&mut self, id: CallerId, route: Arc<str>) {
-        let queries = vec![(self.shard_of(&route), LeaderQuery::HasConsumers(route))];
+        let queries = vec![(
+            self.front.shard_of(&route),
+            LeaderQuery::HasConsumers(route),
+        )];
         self.start_query(QueryProgress::HasConsumers(id, None), queries);
     }
 
@@ -115,7 +119,7 @@ impl Forwarder {
     fn shards_of(&self, route: Option<&str>) -> impl Iterator<Item = ShardId> + use<> {
         let shards = match route {
             Some(route) => {
-                let shard = self.shard_of(route).0;
+                let shard = self.front.shard_of(route).0;
                 shard..shard + 1
             }
             None => 0..self.setup.shards,
@@ -198,6 +202,7 @@ impl Forwarder {
             weight: 0,
             route: None,
             id: None,
+            change: Pending::NONE,
             action: ReplyAction::Query(id),
         };
         let request = QueueableRequest::Request(Box::new(ForwardedRequest::Query(query)), pending);
@@ -227,7 +232,7 @@ impl Forwarder {
         let (to, reply) = match self.queries.open.remove(&id).map(|it| it.progress) {
             Some(QueryProgress::InFlight(seen, in_flight)) => seen.complete(&in_flight),
             Some(QueryProgress::Counts(request, counted)) => {
-                let connections = self.connections.len() as u64;
+                let connections = self.front.len() as u64;
                 let room = self.setup.max_line_bytes;
                 request.complete(counted, connections, &self.metrics, room)
             }

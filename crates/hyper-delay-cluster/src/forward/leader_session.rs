@@ -8,18 +8,22 @@ use std::{
 use race_wheel::Tick;
 
 use super::{
-    deliveries::ServedDelivery,
+    deliveries::{LeaderCopy, ServedDelivery},
     leader_queries::QueryId,
-    registration_options::OptionsId,
     unconfirmed::UnconfirmedOutcomes,
-    wire::{ForwardedCopy, ForwardedRequest, LeadershipGrant, NO_ANSWER, RequestNumber},
+    wire::{ForwardedCopy, ForwardedRequest, LeadershipGrant, NO_ANSWER},
 };
 use crate::{
     ShardId,
     log::{Leader, NodeName},
 };
-use hyper_delay_engine::{authority::Authority, ledger::TaskRevision, scheduler::ConsumerId};
-use hyper_delay_protocol::{DeliverySelector, RegisterMode};
+use hyper_delay_engine::{
+    authority::Authority,
+    front::Pending,
+    ledger::TaskRevision,
+    scheduler::{ConsumerId, RequestNumber},
+};
+use hyper_delay_protocol::DeliverySelector;
 
 /// Later than every other moment.
 pub(super) const NEVER: Tick = Tick::new(u64::MAX);
@@ -89,16 +93,18 @@ impl ActiveSession {
     /// Returns what this node knows of a copy that the leader sends.
     pub(super) fn delivered(&self, copy: &ForwardedCopy) -> ServedDelivery {
         ServedDelivery {
-            shard: ShardId(self.authority.shard()),
             route: copy.revision.route.clone(),
             seq: copy.revision.seq,
             attempt: copy.revision.attempt,
-            epoch: self.partner.epoch,
             until: self.grant.to_local(copy.until),
-            until_at_leader: copy.until,
             write_by: self.grant.to_local(copy.write_by),
-            expires: copy.expires.map(|at| self.grant.to_local(Tick::new(at))),
-            authority: self.authority.clone(),
+            origin: LeaderCopy {
+                shard: ShardId(self.authority.shard()),
+                epoch: self.partner.epoch,
+                until_at_leader: copy.until,
+                expires: copy.expires.map(|at| self.grant.to_local(Tick::new(at))),
+                authority: self.authority.clone(),
+            },
         }
     }
 }
@@ -152,22 +158,14 @@ pub(super) struct PendingRequest {
     pub(super) weight: u32,
     pub(super) route: Option<Arc<str>>,
     pub(super) id: Option<Arc<str>>,
+    /// What it changes of its connection once it is accepted.
+    pub(super) change: Pending,
     pub(super) action: ReplyAction,
 }
 
 /// The action that follows from the reply to a request.
 #[derive(Debug)]
 pub(super) enum ReplyAction {
-    /// The connection has registered the route.
-    Register {
-        mode: RegisterMode,
-        /// It had not before.
-        is_new: bool,
-        /// The options that it requests.
-        options: Option<OptionsId>,
-    },
-    /// A task of the connection's own route is scheduled, which was registered for it.
-    ScheduleOnOwn,
     /// A delivery is acknowledged. Without an answer, the ack can be repeated.
     Ack(ServedDelivery),
     /// The time to answer this delivery is longer.

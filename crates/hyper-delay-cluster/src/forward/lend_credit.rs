@@ -1,13 +1,13 @@
 //! Lends leaders the credit of connections, and takes it back.
 
-use super::{Forwarder, credit::LoanChange, leader_session::TaskContents, wire::ToLeader};
-use crate::{ShardId, shard_of};
-use hyper_delay_engine::scheduler::ConsumerId;
+use super::{Forwarder, leader_session::TaskContents, wire::ToLeader};
+use crate::ShardId;
+use hyper_delay_engine::{front::LoanChange, scheduler::ConsumerId};
 
 impl Forwarder {
     /// Lends the connections' credit to a new leader: what they have in flight uses it already.
     pub(super) fn lend_to(&mut self, shard: ShardId) {
-        let shards = self.setup.shards;
+        let now = self.now.monotonic;
         let session = self.session(shard);
         let is_here = session.contents == TaskContents::Available;
         if let Some(active) = session.active_mut() {
@@ -16,19 +16,15 @@ impl Forwarder {
         if !is_here {
             return;
         }
-        let mut lent = Vec::new();
-        for (consumer, connection) in &mut self.connections {
-            if !connection.is_closing && connection.opened.contains(&shard) {
-                let used = connection.used(shard, self.now.monotonic);
-                let credit = connection.loans.open(shard, used);
-                let mut routes = connection.routes().keys();
-                if !routes.any(|route| shard_of(route, shards) == shard) {
-                    connection.loans.retire(shard);
-                }
-                lent.push((*consumer, credit));
+        for consumer in self.opened_at(shard) {
+            if self.front.is_closing(consumer) {
+                continue;
             }
-        }
-        for (consumer, credit) in lent {
+            let used = self.front.used(consumer, now, |it| it.shard == shard);
+            let credit = self.front.begin_loan(consumer, shard, used);
+            if self.front.routes_of(consumer, shard).next().is_none() {
+                self.front.retire(consumer, shard);
+            }
             if credit > 0 {
                 self.send(shard, ToLeader::Lent(consumer, credit));
             }
@@ -36,26 +32,34 @@ impl Forwarder {
         }
     }
 
+    /// Returns the connections that the leader of a shard knows.
+    pub(super) fn opened_at(&self, shard: ShardId) -> Vec<ConsumerId> {
+        let served = self.served.iter();
+        let opened = served.filter(|(_, served)| served.is_open_at(shard));
+        opened.map(|(consumer, _)| *consumer).collect()
+    }
+
     /// The time of deliveries passes while there is no session: their credit is free again.
     pub(super) fn recount_used(&mut self, shard: ShardId) {
-        let now = self.now.monotonic;
-        let mut freed = Vec::new();
-        for (consumer, connection) in &mut self.connections {
-            if connection.count_used(shard, now) {
-                freed.push(*consumer);
+        let connections: Vec<ConsumerId> = self.front.connections().collect();
+        for consumer in connections {
+            if self.recount(consumer, shard) {
+                self.balance(consumer);
             }
         }
-        for consumer in freed {
-            self.balance(consumer);
-        }
+    }
+
+    /// What a connection has in flight of a shard without a leader counts for its credit. Returns
+    /// whether that has changed.
+    pub(super) fn recount(&mut self, consumer: ConsumerId, shard: ShardId) -> bool {
+        let now = self.now.monotonic;
+        self.front
+            .recount(consumer, shard, now, |it| it.shard == shard)
     }
 
     /// Carries out the changes of what a connection lends.
     pub(super) fn balance(&mut self, consumer: ConsumerId) {
-        let Some(connection) = self.connections.get_mut(&consumer) else {
-            return;
-        };
-        for change in connection.loans.balance() {
+        for change in self.front.balance(consumer) {
             match change {
                 LoanChange::Lend(shard, credit) => {
                     self.send(shard, ToLeader::Lent(consumer, credit));

@@ -3,9 +3,10 @@
 //! A state machine without threads, sockets and clock, like the scheduler. A client is connected to
 //! any node. What it asks for goes to the leader of the shard of its route, in the order in which
 //! the client sent it ([`leader_session`]); the leader's scheduler sees the connection as one of its
-//! consumers. Deliveries come back, and the forwarder remembers them ([`deliveries`]): it sends
-//! each answer to the present leader, with the full name of the delivery, and tells a new leader
-//! what is in flight. The credit of a connection holds over all shards ([`credit`]).
+//! consumers. The rules of a connection are those of a single server
+//! ([`Front`](hyper_delay_engine::front)): it names requests, remembers deliveries and lends credit.
+//! The forwarder has the sessions. It sends each answer to the present leader, with the full name of
+//! the delivery, and tells a new leader what is in flight ([`deliveries`]).
 //!
 //! ```text
 //! connections ──▶ Forwarder ──▶ leader of shard 0, here or on another node
@@ -18,8 +19,6 @@
 //! `unavailable`, before anything else is sent. Deliveries that are not written yet are void
 //! ([`Authority`]), because another leader may give their tasks to another consumer.
 
-mod connection;
-mod credit;
 mod deliveries;
 mod delivery_answers;
 mod leader_messages;
@@ -27,8 +26,8 @@ mod leader_queries;
 mod leader_session;
 mod lend_credit;
 mod operator_requests;
-mod registration_options;
 mod requests;
+mod served_connection;
 mod session_lifecycle;
 mod task_contents;
 mod unconfirmed;
@@ -43,24 +42,25 @@ use std::{
 };
 
 use self::{
-    connection::ServedConnection,
+    deliveries::LeaderCopy,
     leader_queries::LeaderQueries,
     leader_session::{LeaderSession, PendingRequest},
+    served_connection::ServedConnection,
     wire::{ToLeader, ToServing},
 };
 use super::{
     ShardId,
     log::{Leader, NodeName},
-    shard_of,
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     authority::Authority,
     clock::{Now, nanos},
+    front::{ConsumerMessage, Front, FrontInput, FrontSettings},
     metrics::Metrics,
-    scheduler::{ConsumerId, ConsumerMessage, NextCall, ServerInput},
+    scheduler::{ConsumerId, NextCall},
 };
-use hyper_delay_protocol::{Code, Refusal, Reply};
+use hyper_delay_protocol::{Refusal, Reply};
 
 /// The configuration of the forwarder.
 #[derive(Debug, Clone)]
@@ -70,13 +70,7 @@ pub(crate) struct ForwarderSetup {
     pub(crate) shards: u16,
     /// The lease of a node lasts this long.
     pub(crate) lease: Duration,
-    /// The credit of a connection that does not name one.
-    pub(crate) credit: u16,
-    /// The most routes of a connection, and of all connections of this node.
-    pub(crate) max_routes_per_connection: usize,
-    pub(crate) max_routes: usize,
-    /// The longest delay of a nack, in milliseconds.
-    pub(crate) max_delay_millis: u64,
+    pub(crate) front: FrontSettings,
     /// The longest line of a client.
     pub(crate) max_line_bytes: usize,
 }
@@ -84,27 +78,13 @@ pub(crate) struct ForwarderSetup {
 impl ForwarderSetup {
     /// Takes what a configuration says.
     pub(crate) fn new(node: NodeName, shards: u16, lease: Duration, config: &Config) -> Self {
-        let mut setup = Self {
+        Self {
             node,
             shards,
             lease,
-            credit: 0,
-            max_routes_per_connection: 0,
-            max_routes: 0,
-            max_delay_millis: 0,
-            max_line_bytes: 0,
-        };
-        setup.configure(config);
-        setup
-    }
-
-    /// Takes what a new configuration says.
-    fn configure(&mut self, config: &Config) {
-        self.credit = config.credit;
-        self.max_routes_per_connection = config.max_routes_per_connection;
-        self.max_routes = config.max_routes;
-        self.max_delay_millis = config.max_delay_days.saturating_mul(86_400_000);
-        self.max_line_bytes = config.max_line_bytes;
+            front: FrontSettings::from(config),
+            max_line_bytes: config.max_line_bytes,
+        }
     }
 
     /// The pause before a leader is asked again.
@@ -122,7 +102,7 @@ impl ForwarderSetup {
 #[derive(Debug)]
 pub(crate) enum ForwarderEvent {
     /// On a connection, or what became of a delivery to it.
-    Input(ServerInput),
+    Input(FrontInput),
     /// The leader of a shard, as far as this node knows.
     Leader(ShardId, Option<Leader>),
     /// The replica of this node contains this entry.
@@ -152,7 +132,7 @@ pub(crate) struct ForwarderEffects {
     /// For leaders, in this order for each shard and node. A message is lost if there is no link.
     pub(crate) to_leaders: Vec<(NodeName, ShardId, ToLeader)>,
     /// Sessions have ended: their deliveries that wait in an outbox are removed, and reported with
-    /// [`ServerInput::Voided`] before the next tick.
+    /// [`FrontInput::Revoked`] before the next tick.
     pub(crate) revoked: Vec<Arc<Authority>>,
     /// These may read, or must not.
     pub(crate) fresh: Vec<(CallerId, Result<(), Refusal>)>,
@@ -169,9 +149,10 @@ pub(crate) struct Forwarder {
     sessions: Vec<LeaderSession>,
     /// The nodes to which there is a link; this one is always among them.
     linked: BTreeSet<NodeName>,
-    connections: BTreeMap<ConsumerId, ServedConnection>,
-    /// Registrations of all connections.
-    routes: usize,
+    /// The connections, as clients know them.
+    front: Front<LeaderCopy>,
+    /// The same, as the leaders know them.
+    served: BTreeMap<ConsumerId, ServedConnection>,
     queries: LeaderQueries,
     /// Another process has the name of this node, and its lease.
     has_rival: bool,
@@ -187,10 +168,10 @@ impl Forwarder {
         Self {
             sessions: sessions.collect(),
             linked: BTreeSet::from([setup.node.clone()]),
+            front: Front::new(setup.front, setup.shards),
             setup,
             now,
-            connections: BTreeMap::new(),
-            routes: 0,
+            served: BTreeMap::new(),
             queries: LeaderQueries::default(),
             has_rival: false,
             is_ending: false,
@@ -228,10 +209,8 @@ impl Forwarder {
             .sessions
             .iter()
             .filter_map(|it| self.next_session_event(it));
-        let deliveries = self.connections.values();
-        let deliveries = deliveries.filter_map(|connection| connection.deliveries.next());
         let next = sessions
-            .chain(deliveries)
+            .chain(self.front.next())
             .chain(self.next_query_expiry())
             .min();
         next.map_or(NextCall::Never, NextCall::At)
@@ -244,13 +223,12 @@ impl Forwarder {
 
     /// Returns whether a connection has no route and no delivery in flight.
     pub(crate) fn is_idle(&self, consumer: ConsumerId) -> bool {
-        let connection = self.connections.get(&consumer);
-        connection.is_none_or(|connection| connection.is_idle(self.now.monotonic))
+        self.front.is_idle(consumer, self.now.monotonic)
     }
 
     /// Returns the number of open connections of this node.
     pub(crate) fn connections(&self) -> usize {
-        self.connections.len()
+        self.front.len()
     }
 
     /// Returns whether the leaders of all shards can be reached, or could be within the last lease.
@@ -290,8 +268,11 @@ impl Forwarder {
         sessions.all(|session| session.awaits_no_answer())
     }
 
-    fn shard_of(&self, route: &str) -> ShardId {
-        shard_of(route, self.setup.shards)
+    /// Takes what a new configuration says.
+    fn configure(&mut self, config: &Config) {
+        self.setup.front = FrontSettings::from(config);
+        self.setup.max_line_bytes = config.max_line_bytes;
+        self.front.set_settings(self.setup.front);
     }
 
     fn session(&mut self, shard: ShardId) -> &mut LeaderSession {
@@ -312,16 +293,6 @@ impl Forwarder {
             weight: to.weight,
         };
         self.effects.messages.push((to.consumer, message));
-    }
-
-    /// Answers a request of which it is not known whether it took effect.
-    fn unavailable(&mut self, to: PendingRequest, message: &str) {
-        let refusal = Refusal {
-            id: to.id.clone(),
-            route: to.route.clone(),
-            ..Refusal::new(Code::Unavailable, message)
-        };
-        self.reply(to, Reply::Error(refusal));
     }
 }
 

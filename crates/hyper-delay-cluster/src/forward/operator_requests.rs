@@ -6,17 +6,20 @@ use super::{
     wire::ForwardedRequest,
 };
 use crate::shard_of_seq;
-use hyper_delay_engine::scheduler::OperatorRequest;
+use hyper_delay_engine::{
+    front::{Pending, ReplyTo},
+    scheduler::OperatorRequest,
+};
 use hyper_delay_protocol::AdminRequest;
 
 impl Forwarder {
     /// Passes a request of an operator to the leader of the shard of its route.
-    pub(super) fn forward_operator_request(&mut self, operated: OperatorRequest) {
-        let OperatorRequest {
-            request,
-            actor,
-            reply_to,
-        } = operated;
+    pub(super) fn forward_operator_request(
+        &mut self,
+        reply_to: ReplyTo,
+        operated: OperatorRequest,
+    ) {
+        let OperatorRequest { request, actor } = operated;
         let (route, id) = request.names();
         let to = PendingRequest {
             consumer: reply_to.consumer,
@@ -24,12 +27,13 @@ impl Forwarder {
             weight: reply_to.weight,
             route: route.cloned(),
             id: id.cloned(),
+            change: Pending::NONE,
             action: ReplyAction::Other,
         };
         let shard = match &request {
             // A job is in the shard of its route, like its number.
             AdminRequest::Stop { job } => Some(shard_of_seq(*job)),
-            _ => to.route.as_ref().map(|route| self.shard_of(route)),
+            _ => to.route.as_ref().map(|route| self.front.shard_of(route)),
         };
         let shard = shard.filter(|shard| shard.0 < self.setup.shards);
         let forwarded = Box::new(ForwardedRequest::Operator(request, actor));

@@ -6,6 +6,7 @@ use race_wheel::Tick;
 
 use super::{
     Forwarder,
+    deliveries::adopted,
     leader_session::{
         ActiveSession, LeaderSession, LeaderSessionState, NEVER, PendingRequest, QueueableRequest,
         ReplyAction, SessionPartner, TaskContents,
@@ -16,7 +17,6 @@ use super::{
 use crate::{
     ShardId,
     log::{Leader, NodeName},
-    shard_of,
 };
 use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::UnansweredDelivery};
 use hyper_delay_protocol::RegisterMode;
@@ -201,53 +201,53 @@ impl Forwarder {
     /// Tells a new leader of the connections that have to do with its shard. It can deliver to them
     /// when they have credit, after it has got the acks.
     fn introduce_connections(&mut self, shard: ShardId, epoch: u64) {
-        let shards = self.setup.shards;
         let is_here = self.session(shard).contents == TaskContents::Available;
         let now = self.now.monotonic;
         let (mut messages, mut without, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
-        for (consumer, connection) in &mut self.connections {
-            let routes = connection.routes().iter();
-            let routes = routes.filter(|(route, _)| shard_of(route, shards) == shard);
+        for (consumer, served) in &mut self.served {
+            let consumer = *consumer;
+            let deferred = served.take_deferred(shard, epoch);
+            let in_flight = self
+                .front
+                .in_flight_mut(consumer, |it| it.origin.shard == shard && it.until > now);
+            let in_flight = in_flight.into_iter().map(|(id, delivered)| {
+                delivered.origin.epoch = epoch;
+                adopted(delivered, id, now)
+            });
+            let in_flight: Vec<UnansweredDelivery> = in_flight.collect();
+            let routes = self.front.routes_of(consumer, shard);
             let routes: Vec<(Arc<str>, RegisterMode)> =
-                routes.map(|(route, mode)| (route.clone(), *mode)).collect();
-            let deferred = connection.deliveries.take_deferred(shard, epoch);
-            let in_flight = connection.deliveries.in_flight_of_shard(shard);
-            let adopted: Vec<UnansweredDelivery> = in_flight
-                .filter(|(_, delivered)| delivered.until > now)
-                .map(|(id, delivered)| {
-                    delivered.epoch = epoch;
-                    delivered.adopted(id, now)
-                })
-                .collect();
-            if routes.is_empty() && adopted.is_empty() && deferred.is_empty() {
-                connection.loans.remove(shard);
-                without.push(*consumer);
+                routes.map(|(route, mode)| (route.clone(), mode)).collect();
+            if routes.is_empty() && in_flight.is_empty() && deferred.is_empty() {
+                self.front.remove_loan(consumer, shard);
+                without.push(consumer);
                 continue;
             }
-            connection.opened.insert(shard);
-            messages.push(ToLeader::Opened(*consumer));
+            served.open_at(shard);
+            messages.push(ToLeader::Opened(consumer));
             // The leader counts a copy as in flight until it gets its outcome, and an id
             // once at a time.
             for (id, delivered, message) in deferred {
-                let adopted = vec![delivered.adopted(&id, now)];
-                messages.extend([ToLeader::Adopted(*consumer, adopted), message.clone()]);
-                repeated.push((*consumer, DeliveryOutcome::NotAcked(id, delivered, message)));
+                let adopted = vec![adopted(&delivered, &id, now)];
+                messages.extend([ToLeader::Adopted(consumer, adopted), message.clone()]);
+                repeated.push((consumer, DeliveryOutcome::NotAcked(id, delivered, message)));
             }
-            if !adopted.is_empty() {
-                messages.push(ToLeader::Adopted(*consumer, adopted));
+            if !in_flight.is_empty() {
+                messages.push(ToLeader::Adopted(consumer, in_flight));
             }
             // Without the contents a connection takes no copies, but its own route has a consumer: its
             // tasks are not orphaned.
-            let own = connection.own_route().cloned();
+            let own = self.front.own_route(consumer).cloned();
             let is_bound = |route: &Arc<str>| is_here || own.as_ref() == Some(route);
-            if connection.is_closing || !is_here {
-                messages.push(ToLeader::Closing(*consumer));
+            let is_closing = self.front.is_closing(consumer);
+            if is_closing || !is_here {
+                messages.push(ToLeader::Closing(consumer));
             }
-            if connection.is_closing {
+            if is_closing {
                 continue;
             }
             let bound = routes.into_iter().filter(|(route, _)| is_bound(route));
-            messages.extend(bound.map(|(route, mode)| ToLeader::Bound(*consumer, route, mode)));
+            messages.extend(bound.map(|(route, mode)| ToLeader::Bound(consumer, route, mode)));
         }
         for message in messages {
             self.send(shard, message);
@@ -320,15 +320,12 @@ impl Forwarder {
         for (_, pending) in pending {
             self.give_up(shard, pending, UNKNOWN);
         }
-        let mut consumers = Vec::new();
-        for (consumer, connection) in &mut self.connections {
-            if connection.opened.remove(&shard) {
-                let used = connection.used(shard, now);
-                connection.loans.close(shard, used);
-                consumers.push(*consumer);
+        for consumer in self.opened_at(shard) {
+            if let Some(served) = self.served.get_mut(&consumer) {
+                served.close_at(shard);
             }
-        }
-        for consumer in consumers {
+            let used = self.front.used(consumer, now, |it| it.shard == shard);
+            self.front.close_loan(consumer, shard, used);
             self.balance(consumer);
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{
     Forwarder,
-    deliveries::ServedDelivery,
+    deliveries::{ServedDelivery, unwritten_message, void_message},
     leader_session::{AwaitingCopy, TaskContents},
     wire::{ForwardedCopy, ToLeader},
 };
@@ -78,7 +78,7 @@ impl Forwarder {
         let now = self.now.monotonic;
         let late = self.session(shard).take_awaiting(|it| it.write_by <= now);
         for AwaitingCopy { consumer, copy, .. } in late {
-            self.return_copy_as(shard, consumer, copy, ServedDelivery::unwritten_message);
+            self.return_copy_as(shard, consumer, copy, unwritten_message);
         }
         let before = self.now_minus(PATIENCE);
         let session = self.session(shard);
@@ -106,14 +106,9 @@ impl Forwarder {
         {
             self.return_copy(shard, consumer, copy);
         }
-        let connections = self.connections.iter();
-        let opened = connections.filter(|(_, connection)| connection.opened.contains(&shard));
-        let opened: Vec<ConsumerId> = opened.map(|(consumer, _)| *consumer).collect();
-        for consumer in opened {
+        for consumer in self.opened_at(shard) {
             self.send(shard, ToLeader::Closing(consumer));
-            if let Some(connection) = self.connections.get_mut(&consumer) {
-                connection.loans.retire(shard);
-            }
+            self.front.retire(consumer, shard);
             self.balance(consumer);
         }
     }
@@ -131,7 +126,7 @@ impl Forwarder {
         consumer: ConsumerId,
         copy: ForwardedCopy,
     ) {
-        self.return_copy_as(shard, consumer, copy, ServedDelivery::void_message);
+        self.return_copy_as(shard, consumer, copy, void_message);
     }
 
     /// Gives a copy back; `message` makes the message to its leader.

@@ -12,7 +12,7 @@ use race_wheel::Tick;
 
 use super::{
     Forwarder,
-    deliveries::ServedDelivery,
+    deliveries::{ServedDelivery, void_message},
     leader_session::{ActiveSession, AwaitingCopy, NEVER, QueueableRequest, QueuedRequest},
     wire::ToLeader,
 };
@@ -63,9 +63,7 @@ impl Forwarder {
                     });
                 }
                 DeliveryOutcome::NotAcked(id, delivered, message) => {
-                    if let Some(connection) = self.connections.get_mut(&consumer) {
-                        connection.deliveries.defer(&id, delivered, message);
-                    }
+                    self.defer(consumer, (id, delivered, message));
                 }
             }
         }
@@ -79,19 +77,32 @@ impl Forwarder {
         awaiting: impl Iterator<Item = AwaitingCopy>,
     ) {
         for AwaitingCopy { consumer, copy, .. } in awaiting {
-            if let Some(connection) = self.connections.get_mut(&consumer) {
-                let delivered = active.delivered(&copy);
-                let id = copy.revision.id;
-                let message = delivered.void_message(consumer, id.clone());
-                connection.deliveries.defer(&id, delivered, message);
+            let delivered = active.delivered(&copy);
+            let id = copy.revision.id;
+            let message = void_message(&delivered, consumer, id.clone());
+            self.defer(consumer, (id, delivered, message));
+        }
+        let connections: Vec<ConsumerId> = self.front.connections().collect();
+        for consumer in connections {
+            let queued = self.front.take_queued(consumer, |it| {
+                Arc::ptr_eq(&it.origin.authority, &active.authority)
+            });
+            for (id, delivered) in queued {
+                let message = void_message(&delivered, consumer, id.clone());
+                self.defer(consumer, (id, delivered, message));
             }
         }
-        for (consumer, connection) in &mut self.connections {
-            let is_of_session = |it: &ServedDelivery| Arc::ptr_eq(&it.authority, &active.authority);
-            for (id, delivered) in connection.deliveries.take_queued(is_of_session) {
-                let message = delivered.void_message(*consumer, id.clone());
-                connection.deliveries.defer(&id, delivered, message);
-            }
+    }
+
+    /// Keeps the outcome of a delivery for its leader, which cannot be reached now.
+    pub(super) fn defer(
+        &mut self,
+        consumer: ConsumerId,
+        outcome: (Arc<str>, ServedDelivery, ToLeader),
+    ) {
+        let limit = self.front.late_limit(consumer);
+        if let Some(served) = self.served.get_mut(&consumer) {
+            served.defer(outcome, limit);
         }
     }
 }

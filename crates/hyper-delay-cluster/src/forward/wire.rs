@@ -13,15 +13,12 @@ use serde::{Deserialize, Serialize};
 use crate::log::NodeName;
 use hyper_delay_engine::{
     ledger::{Actor, TaskRevision},
-    scheduler::{ConsumerId, CreditChange, RouteSelection, StatsFromMemory, UnansweredDelivery},
+    scheduler::{
+        ConsumerId, CreditChange, RequestNumber, RouteRequest, RouteSelection, StatsFromMemory,
+        UnansweredDelivery, UnsentReason,
+    },
 };
-use hyper_delay_protocol::{
-    AdminRequest, DeliverySelector, DueCounts, RegisterMode, Reply, TaskRequest,
-    access::{self, Grant},
-};
-
-/// The number of a request within a session, from 1.
-pub(crate) type RequestNumber = u32;
+use hyper_delay_protocol::{AdminRequest, DeliverySelector, DueCounts, RegisterMode, Reply};
 
 /// The number of all requests whose answers are ignored.
 pub(super) const NO_ANSWER: RequestNumber = RequestNumber::MAX;
@@ -109,10 +106,7 @@ pub(crate) enum ToLeader {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ForwardedRequest {
     /// Of a producer or consumer.
-    Request(
-        #[serde(with = "requests")] TaskRequest,
-        #[serde(with = "access::forwarded_grant")] Option<Arc<Grant>>,
-    ),
+    Request(#[serde(with = "requests::of_route")] RouteRequest),
     /// Of an operator.
     Operator(#[serde(with = "requests")] AdminRequest, Actor),
     /// A query, which changes nothing.
@@ -158,34 +152,6 @@ pub(crate) struct UnsentDelivery {
     pub(crate) id: Arc<str>,
     /// Why.
     pub(crate) why: UnsentReason,
-}
-
-/// Why a delivery was not sent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum UnsentReason {
-    /// Its revision was gone.
-    Gone,
-    /// Nothing of it was written, because its connection ends, or because its turn did not come in
-    /// time.
-    Unwritten {
-        /// The number of its round.
-        attempt: u32,
-    },
-    /// Nothing of it was written, because its time to answer was nearly over.
-    TooLate {
-        /// The number of its round.
-        attempt: u32,
-        /// The end of that time on the clock of the leader.
-        #[serde(with = "tick")]
-        until: Tick,
-    },
-    /// Its session had ended, or its leadership was not known to hold.
-    Void {
-        /// The number of its round.
-        attempt: u32,
-    },
-    /// Its content cannot be delivered, for this reason.
-    Undeliverable(Arc<str>),
 }
 
 /// The time for which a leadership holds.

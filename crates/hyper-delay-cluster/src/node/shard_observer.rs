@@ -11,7 +11,7 @@ use crate::{
 #[cfg(test)]
 use crate::{log::Fence, shard::LeadershipChange};
 #[cfg(test)]
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
+use hyper_delay_engine::scheduler::{ConsumerId, SchedulerMessage};
 use hyper_delay_fjall::Embedded;
 
 /// A notice from a shard of this node.
@@ -22,7 +22,7 @@ pub(crate) enum ShardNotice {
     /// Messages to consumers of no serving node, from this leadership of this node, in this order
     /// for each consumer.
     #[cfg(test)]
-    Messages(Fence, Vec<(ConsumerId, ConsumerMessage)>),
+    Messages(Fence, Vec<(ConsumerId, SchedulerMessage)>),
     /// This node leads the shard from now on, or does not any more.
     #[cfg(test)]
     LeadershipChanged(LeadershipChange),

@@ -21,7 +21,8 @@ use crate::{
 };
 use hyper_delay_engine::{
     clock::{Clock, Now},
-    scheduler::{ConsumerId, NextCall, SchedulerSettings, ServerInput},
+    front::FrontInput,
+    scheduler::{ConsumerId, NextCall, SchedulerSettings},
     thread_progress::ThreadProgress,
 };
 use hyper_delay_protocol::Refusal;
@@ -136,19 +137,19 @@ impl ForwarderThread {
 
     fn handle_connection_event(&mut self, event: ServerEvent, now: Now) -> ControlFlow<()> {
         let event = match event {
-            ServerEvent::Input(ServerInput::Settings(settings)) => {
+            ServerEvent::Input(FrontInput::Settings(settings)) => {
                 self.configure(&settings);
-                forward::ForwarderEvent::Input(ServerInput::Settings(settings))
+                forward::ForwarderEvent::Input(FrontInput::Settings(settings))
             }
             ServerEvent::Input(input) => {
-                if let ServerInput::Closed(consumer) = input {
+                if let FrontInput::Closed(consumer) = input {
                     self.return_unwritten(consumer, now);
                 }
                 forward::ForwarderEvent::Input(input)
             }
             ServerEvent::Connected(consumer, outbox) => {
                 self.outboxes.insert(consumer, outbox);
-                forward::ForwarderEvent::Input(ServerInput::Opened(consumer))
+                forward::ForwarderEvent::Input(FrontInput::Opened(consumer))
             }
             ServerEvent::OneShot(guest, outbox) => {
                 self.outboxes.insert(guest, outbox);
@@ -214,7 +215,7 @@ impl ForwarderThread {
     /// A connection is closed: what its writer has not written comes back before.
     fn return_unwritten(&mut self, consumer: ConsumerId, now: Now) {
         // What the forwarder has sent meanwhile is on its way to the outbox, too.
-        let closing = ServerInput::Closing(consumer);
+        let closing = FrontInput::Closing(consumer);
         self.forwarder
             .handle(forward::ForwarderEvent::Input(closing), now);
         self.carry_out();
@@ -294,7 +295,7 @@ impl ForwarderThread {
             }
             // What is in the outboxes is void, and must be known before anything else is decided.
             let now = self.clock.now();
-            let void: Vec<ServerInput> = self
+            let void: Vec<FrontInput> = self
                 .outboxes
                 .iter()
                 .flat_map(|outbox| outbox.take_void())

@@ -11,7 +11,7 @@ use crate::{
     replica::{ApplyError, ReplicaSync},
 };
 #[cfg(test)]
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage, SchedulerInput};
+use hyper_delay_engine::scheduler::{ConsumerId, SchedulerInput, SchedulerMessage};
 use hyper_delay_engine::{metrics::Metrics, scheduler::SchedulerSettings};
 use hyper_delay_store::StoreError;
 
@@ -91,7 +91,7 @@ pub(crate) struct ShardEffects<S> {
     pub to_peers: Vec<(PeerId, ToServing)>,
     /// Messages to consumers of no serving node, in this order for each.
     #[cfg(test)]
-    pub messages: Vec<(ConsumerId, ConsumerMessage)>,
+    pub messages: Vec<(ConsumerId, SchedulerMessage)>,
     /// The leadership of this node has changed.
     pub changes: Vec<LeadershipChange>,
     /// Whether [`Shard::leader`](super::Shard::leader) has changed.

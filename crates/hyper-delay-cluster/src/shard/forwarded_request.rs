@@ -1,23 +1,21 @@
 //! Requests of serving nodes, as the scheduler takes them.
 
 use super::Shard;
-use crate::forward::wire::{ForwardedRequest, LeaderQuery, LeaderQueryAnswer, RequestNumber};
-use hyper_delay_engine::scheduler::{
-    ClientRequest, ConsumerId, OperatorRequest, ReplyTo, SchedulerInput,
-};
-use hyper_delay_protocol::{Code, Refusal, TaskRequest};
+use crate::forward::wire::{ForwardedRequest, LeaderQuery, LeaderQueryAnswer};
+use hyper_delay_engine::scheduler::{OperatorRequest, RequestId, RouteRequest, SchedulerInput};
+use hyper_delay_protocol::{Code, Refusal};
 use hyper_delay_store::Store;
 
 impl ForwardedRequest {
     /// Returns whether it makes a task.
     pub(super) const fn is_schedule(&self) -> bool {
-        matches!(self, Self::Request(TaskRequest::Schedule(_), _))
+        matches!(self, Self::Request(RouteRequest::Schedule { .. }))
     }
 
     /// Returns why it is not carried out.
     pub(super) fn refusal(&self, message: &str) -> Refusal {
         let (route, id) = match self {
-            Self::Request(request, _) => request.names(),
+            Self::Request(request) => request.names(),
             Self::Operator(request, _) => request.names(),
             Self::Query(_) => (None, None),
         };
@@ -33,27 +31,11 @@ impl ForwardedRequest {
     /// # Errors
     ///
     /// If it is a question, which the shard answers.
-    pub(super) fn into_input(
-        self,
-        consumer: ConsumerId,
-        number: RequestNumber,
-    ) -> Result<SchedulerInput, LeaderQuery> {
+    pub(super) fn into_input(self, id: RequestId) -> Result<SchedulerInput, LeaderQuery> {
         Ok(match self {
-            Self::Request(request, grant) => {
-                let ask = ClientRequest {
-                    tag: None,
-                    request,
-                    weight: number,
-                    grant,
-                };
-                SchedulerInput::Requested(consumer, vec![ask])
-            }
+            Self::Request(request) => SchedulerInput::Requested(id, Box::new(request)),
             Self::Operator(request, actor) => {
-                SchedulerInput::OperatorRequested(Box::new(OperatorRequest {
-                    request,
-                    actor,
-                    reply_to: reply_to(consumer, number),
-                }))
+                SchedulerInput::Operated(id, Box::new(OperatorRequest { request, actor }))
             }
             Self::Query(query) => return Err(query),
         })
@@ -80,15 +62,5 @@ impl<S: Store> Shard<S> {
                 LeaderQueryAnswer::Counts(scheduler.stats_from_memory(&selection))
             }
         })
-    }
-}
-
-/// The scheduler returns the weight of a request with its reply, and does not use it. Here it
-/// is the number of the request.
-pub(super) const fn reply_to(consumer: ConsumerId, number: RequestNumber) -> ReplyTo {
-    ReplyTo {
-        consumer,
-        tag: None,
-        weight: number,
     }
 }

@@ -185,11 +185,9 @@ impl<S: Store> Shard<S> {
 const fn is_delivery_outcome(input: &SchedulerInput) -> bool {
     matches!(
         input,
-        SchedulerInput::Acked(_)
-            | SchedulerInput::Nacked(_)
-            | SchedulerInput::Unsent(_)
-            | SchedulerInput::Voided { .. }
-            | SchedulerInput::SentTooLate { .. }
+        SchedulerInput::Acked(..)
+            | SchedulerInput::Nacked(..)
+            | SchedulerInput::NotSent(..)
             | SchedulerInput::Closed(_)
     )
 }

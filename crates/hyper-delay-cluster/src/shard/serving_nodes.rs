@@ -4,23 +4,21 @@ use std::collections::BTreeMap;
 
 use race_wheel::Tick;
 
-use super::{
-    Shard, forwarded_request::reply_to, peer::ServingPeer, unaccounted_copies::UnaccountedCopies,
-};
+use super::{Shard, peer::ServingPeer, unaccounted_copies::UnaccountedCopies};
 use crate::{
-    forward::wire::{
-        ForwardedCopy, RequestNumber, ToConnection, ToLeader, ToServing, UnsentDelivery,
-        UnsentReason,
-    },
+    forward::wire::{ForwardedCopy, ToConnection, ToLeader, ToServing, UnsentDelivery},
     lease::Term,
     log::NodeName,
 };
 use hyper_delay_engine::{
     clock::Now,
     ledger::TaskRevision,
-    scheduler::{ConsumerId, ConsumerMessage, CopyId, ForwardedAck, ForwardedNack, SchedulerInput},
+    scheduler::{
+        ConsumerId, CopyId, Nack, RequestId, RequestNumber, SchedulerInput, SchedulerMessage,
+        SentCopy,
+    },
 };
-use hyper_delay_protocol::Reply;
+use hyper_delay_protocol::{DeliverySelector, Reply};
 use hyper_delay_store::Store;
 
 /// A link from a node, by a number that is never used again.
@@ -261,7 +259,7 @@ impl<S: Store> Shard<S> {
             }
             ToLeader::Request(remote_id, number, asked) => {
                 let consumer = serving_nodes.begin_request(peer, remote_id);
-                match asked.into_input(consumer, number) {
+                match asked.into_input(RequestId { consumer, number }) {
                     Ok(input) => Some(input),
                     Err(query) => {
                         self.serving_nodes.end_request(consumer);
@@ -286,11 +284,7 @@ impl<S: Store> Shard<S> {
                     Some(_) => serving_nodes.begin_request(peer, consumer),
                     None => of(consumer).unwrap_or(NO_CONSUMER),
                 };
-                Some(SchedulerInput::Acked(Box::new(ForwardedAck {
-                    consumer,
-                    revision,
-                    confirm: confirm.map(|number| reply_to(consumer, number)),
-                })))
+                Some(SchedulerInput::Acked(consumer, Box::new(revision), confirm))
             }
             ToLeader::Nacked {
                 consumer,
@@ -299,40 +293,20 @@ impl<S: Store> Shard<S> {
                 delay_ms,
                 reason,
                 failed,
-            } => of(consumer).map(|consumer| {
-                SchedulerInput::Nacked(Box::new(ForwardedNack {
-                    consumer,
-                    named,
-                    seq,
-                    delay_ms,
-                    reason,
-                    failed,
-                }))
-            }),
-            ToLeader::NotSent(remote_id, UnsentDelivery { seq, id, why }) => {
-                of(remote_id).map(|consumer| {
-                    let copy = CopyId { consumer, seq, id };
-                    match why {
-                        UnsentReason::Gone => SchedulerInput::Unsent(copy),
-                        UnsentReason::Unwritten { attempt } => {
-                            SchedulerInput::Unwritten { copy, attempt }
-                        }
-                        UnsentReason::Void { attempt } => SchedulerInput::Voided {
-                            copy,
-                            attempt,
-                            authority: None,
-                        },
-                        UnsentReason::TooLate { attempt, until } => SchedulerInput::SentTooLate {
-                            copy,
-                            attempt,
-                            until,
-                        },
-                        UnsentReason::Undeliverable(reason) => {
-                            SchedulerInput::Undeliverable { copy, reason }
-                        }
-                    }
+            } => {
+                let revision = full_revision(named, seq);
+                of(consumer).zip(revision).map(|(consumer, revision)| {
+                    let nack = Nack {
+                        revision,
+                        delay_ms,
+                        reason,
+                        failed,
+                    };
+                    SchedulerInput::Nacked(consumer, Box::new(nack))
                 })
             }
+            ToLeader::NotSent(remote_id, UnsentDelivery { seq, id, why }) => of(remote_id)
+                .map(|consumer| SchedulerInput::NotSent(CopyId { consumer, seq, id }, why)),
         };
         if let Some(input) = input {
             self.accept_input(input, now);
@@ -340,7 +314,11 @@ impl<S: Store> Shard<S> {
     }
 
     /// Passes messages of the scheduler to the nodes of the connections.
-    pub(super) fn send_messages(&mut self, messages: Vec<(ConsumerId, ConsumerMessage)>, now: Now) {
+    pub(super) fn send_messages(
+        &mut self,
+        messages: Vec<(ConsumerId, SchedulerMessage)>,
+        now: Now,
+    ) {
         let after = self.applied();
         let Self {
             serving_nodes,
@@ -358,13 +336,10 @@ impl<S: Store> Shard<S> {
                 continue;
             };
             let outgoing = match message {
-                ConsumerMessage::Reply { reply, weight, .. } => match weight {
-                    0 => ToConnection::Notice(reply),
-                    number => reply_message(number, reply, now),
-                },
-                ConsumerMessage::Done(number) => ToConnection::Quiet(number),
-                ConsumerMessage::Credit(credit) => ToConnection::Credit(credit),
-                ConsumerMessage::Deliver {
+                SchedulerMessage::Reply(number, reply) => reply_message(number, reply, now),
+                SchedulerMessage::Notice(reply) => ToConnection::Notice(reply),
+                SchedulerMessage::Credit(credit) => ToConnection::Credit(credit),
+                SchedulerMessage::Deliver(SentCopy {
                     seq,
                     route,
                     id,
@@ -372,8 +347,7 @@ impl<S: Store> Shard<S> {
                     until,
                     write_by,
                     expires_at,
-                    ..
-                } => {
+                }) => {
                     serving_nodes.copies += 1;
                     let number = serving_nodes.copies;
                     if let Some(peer) = serving_nodes.peers.get_mut(&peer) {
@@ -394,9 +368,7 @@ impl<S: Store> Shard<S> {
                     }))
                 }
             };
-            if let ToConnection::Reply(..) | ToConnection::Touched(..) | ToConnection::Quiet(_) =
-                outgoing
-            {
+            if let ToConnection::Reply(..) | ToConnection::Touched(..) = outgoing {
                 serving_nodes.end_request(consumer);
             }
             effects
@@ -404,6 +376,16 @@ impl<S: Store> Shard<S> {
                 .push((peer, ToServing::Connection(remote_id, outgoing)));
         }
     }
+}
+
+/// Returns the revision that a nack names, if it has the full name of a delivery.
+fn full_revision(named: DeliverySelector, seq: u64) -> Option<TaskRevision> {
+    Some(TaskRevision {
+        route: named.route?,
+        id: named.id,
+        seq,
+        attempt: named.attempt?,
+    })
 }
 
 /// Converts a time in Unix milliseconds to the clock of this node, in nanoseconds.

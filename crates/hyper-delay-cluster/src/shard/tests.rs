@@ -19,8 +19,9 @@ use crate::{
     replica::genesis,
 };
 use hyper_delay_config::Config;
+use hyper_delay_engine::scheduler::RouteRequest;
 use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
-use hyper_delay_protocol::{Code, Compression, Headers, Reply, Schedule, TaskRequest};
+use hyper_delay_protocol::{Code, Compression, Headers, Reply, Schedule};
 use hyper_delay_store::{StoreError, fake::Fake};
 
 const CHARTER: Charter = Charter {
@@ -140,8 +141,8 @@ impl World {
         assert!(accepted, "{:?}", self.to_peers);
     }
 
-    fn asks(&mut self, number: u32, request: TaskRequest) {
-        let forwarded = Box::new(ForwardedRequest::Request(request, None));
+    fn asks(&mut self, number: u32, request: RouteRequest) {
+        let forwarded = Box::new(ForwardedRequest::Request(request));
         self.says(ToLeader::Request(CLIENT, number, forwarded));
     }
 
@@ -175,32 +176,41 @@ impl World {
     }
 }
 
-fn cancel() -> TaskRequest {
-    TaskRequest::Cancel {
+fn cancel() -> RouteRequest {
+    RouteRequest::Cancel {
         route: "r".into(),
         id: "x".into(),
     }
 }
 
-fn schedule(id: &str) -> TaskRequest {
-    TaskRequest::Schedule(Schedule {
-        fire_at: 1_000_000,
-        id: Some(id.into()),
-        route: Some("r".into()),
+fn schedule(id: &str) -> RouteRequest {
+    schedule_at(id, 1_000_000)
+}
+
+fn schedule_at(id: &str, fire_at: u64) -> RouteRequest {
+    let (route, id): (Arc<str>, Arc<str>) = ("r".into(), id.into());
+    let schedule = Schedule {
+        fire_at,
+        id: Some(id.clone()),
+        route: Some(route.clone()),
         compression: Compression::None,
         payload: b"work".to_vec().into(),
         replace: false,
         headers: Headers::default(),
         terms: None,
-    })
+    };
+    RouteRequest::Schedule {
+        route,
+        id,
+        schedule,
+        grant: None,
+    }
 }
 
-fn register() -> TaskRequest {
-    TaskRequest::Register {
+fn register() -> RouteRequest {
+    RouteRequest::Register {
         route: "r".into(),
-        credit: None,
         mode: hyper_delay_protocol::RegisterMode::Shared,
-        accept: None,
     }
 }
 

@@ -8,7 +8,10 @@ use super::{
     world::{MILLI, START, World},
 };
 use crate::{ShardId, forward::ForwarderEvent, shard_of};
-use hyper_delay_engine::scheduler::{ClientRequest, ConsumerId, ServerInput};
+use hyper_delay_engine::{
+    front::{ClientRequest, FrontInput},
+    scheduler::ConsumerId,
+};
 use hyper_delay_protocol::{
     Accept, Compression, Headers, RegisterMode, Schedule, TaskRequest, Terms, access::Grant,
 };
@@ -147,7 +150,7 @@ fn request_event_with(
         weight: 1,
         grant,
     };
-    ForwarderEvent::Input(ServerInput::Requested(consumer, vec![ask]))
+    ForwarderEvent::Input(FrontInput::Requested(consumer, vec![ask]))
 }
 
 impl World {
@@ -175,7 +178,7 @@ impl World {
             let consumer = self.clients.last;
             self.clients.clients[client].connection = Some((consumer, life));
             self.clients.processes.insert(consumer, life);
-            let opened = ForwarderEvent::Input(ServerInput::Opened(consumer));
+            let opened = ForwarderEvent::Input(FrontInput::Opened(consumer));
             self.after(0, SimulationEvent::Forwarder(life, opened));
             if self.clients.consumes(client) {
                 for route in 0..self.clients.routes.len() {
@@ -194,9 +197,9 @@ impl World {
         let Some(life) = from else {
             return 0;
         };
-        let closing = ForwarderEvent::Input(ServerInput::Closing(consumer));
+        let closing = ForwarderEvent::Input(FrontInput::Closing(consumer));
         self.after(0, SimulationEvent::Forwarder(life, closing));
-        let closed = ForwarderEvent::Input(ServerInput::Closed(consumer));
+        let closed = ForwarderEvent::Input(FrontInput::Closed(consumer));
         let pause = self.random.u64(1..5 * MILLI);
         self.after(pause, SimulationEvent::Forwarder(life, closed));
         pause
@@ -204,7 +207,7 @@ impl World {
 
     /// A process ends, and closes its connections. Returns when that is done.
     pub(super) fn disconnect_all(&mut self, life: ProcessId) -> u64 {
-        let ending = ForwarderEvent::Input(ServerInput::ShuttingDown);
+        let ending = ForwarderEvent::Input(FrontInput::ShuttingDown);
         self.after(0, SimulationEvent::Forwarder(life, ending));
         let mut last = 0;
         for client in 0..self.clients.clients.len() {

@@ -11,7 +11,7 @@ use super::{
     task_name::TaskName,
     world::{MILLI, START, World},
 };
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
+use hyper_delay_engine::{front::ConsumerMessage, scheduler::ConsumerId};
 use hyper_delay_protocol::{DeliverySelector, Reason, Reply, TaskRequest};
 
 /// The answer of a consumer to a delivery.
@@ -144,7 +144,7 @@ impl World {
                 };
                 self.work(life, (client, consumer), (task, attempt), named);
             }
-            ConsumerMessage::Done(_) | ConsumerMessage::Credit(_) => {}
+            ConsumerMessage::Done(_) => {}
         }
     }
 

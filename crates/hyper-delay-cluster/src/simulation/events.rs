@@ -14,7 +14,7 @@ use crate::{
     replica::ReplicaSync,
     shard::{PeerId, ShardEvent, SnapshotFetch},
 };
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
+use hyper_delay_engine::{front::ConsumerMessage, scheduler::ConsumerId};
 use hyper_delay_store::fake::Fake;
 
 /// A process, by its node and the number of its start.

@@ -14,7 +14,10 @@ use crate::{
     log::NodeName,
     shard::{self, PeerId},
 };
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage, CopyId, NextCall, ServerInput};
+use hyper_delay_engine::{
+    front::{ConsumerMessage, FrontInput},
+    scheduler::{ConsumerId, CopyId, NextCall, UnsentReason},
+};
 
 /// A message on a link is on its way for this long at the most.
 pub(super) const SLOWEST: u64 = 900 * MILLI;
@@ -274,20 +277,17 @@ impl World {
             };
             if !is_written {
                 let attempt = *attempt;
-                let event = ForwarderEvent::Input(ServerInput::Voided {
+                let event = ForwarderEvent::Input(FrontInput::Revoked {
                     copy,
                     attempt,
-                    authority: Some(authority.clone()),
+                    authority: authority.clone(),
                 });
                 return self.after(0, SimulationEvent::Forwarder(life, event));
             }
             let (attempt, until) = (*attempt, *until);
             if *write_by <= now.monotonic {
-                let input = ServerInput::SentTooLate {
-                    copy,
-                    attempt,
-                    until,
-                };
+                let why = UnsentReason::TooLate { attempt, until };
+                let input = FrontInput::NotSent(copy, why);
                 return self.after(
                     0,
                     SimulationEvent::Forwarder(life, ForwarderEvent::Input(input)),
@@ -295,7 +295,7 @@ impl World {
             }
             let disk = &self.nodes[life.node].disks[usize::from(authority.shard())];
             if !super::clients::has_content(disk, *seq) {
-                let event = ForwarderEvent::Input(ServerInput::Unsent(copy));
+                let event = ForwarderEvent::Input(FrontInput::NotSent(copy, UnsentReason::Gone));
                 return self.after(0, SimulationEvent::Forwarder(life, event));
             }
         }

@@ -205,16 +205,19 @@ impl SimulatedNode {
             lease: Lease::new(times, self.member.clone(), lease, now),
             calls: CallIds::default(),
             forwarder: Forwarder::new(
-                forward::ForwarderSetup {
-                    node: self.member.node.clone(),
-                    shards: charter.shards,
-                    lease: LEASE,
-                    credit: CREDIT,
-                    max_routes_per_connection: 100,
-                    max_routes: 1_000,
-                    max_delay_millis: 86_400_000,
-                    max_line_bytes: 65_536,
-                },
+                forward::ForwarderSetup::new(
+                    self.member.node.clone(),
+                    charter.shards,
+                    LEASE,
+                    &Config {
+                        credit: CREDIT,
+                        max_routes_per_connection: 100,
+                        max_routes: 1_000,
+                        max_delay_days: 1,
+                        max_line_bytes: 65_536,
+                        ..Config::default()
+                    },
+                ),
                 Arc::default(),
                 now,
             ),

@@ -51,27 +51,27 @@ fn a_leader_for_which_every_nack_is_a_failure_is_noticed() {
 
 #[test]
 fn a_log_without_fences_is_noticed() {
-    is_noticed(PlantedFault::NoFence, FaultSet::All, 958);
+    is_noticed(PlantedFault::NoFence, FaultSet::All, 1_015);
 }
 
 #[test]
 fn a_socket_without_a_look_at_the_lease_is_noticed() {
-    is_noticed(PlantedFault::NoLeaseAtTheSocket, FaultSet::All, 4);
+    is_noticed(PlantedFault::NoLeaseAtTheSocket, FaultSet::All, 5);
 }
 
 #[test]
 fn a_takeover_that_does_not_compare_the_heartbeat_is_noticed() {
-    is_noticed(PlantedFault::IgnoresHeartbeats, FaultSet::All, 2447);
+    is_noticed(PlantedFault::IgnoresHeartbeats, FaultSet::All, 2_547);
 }
 
 #[test]
 fn a_takeover_that_does_not_wait_for_a_whole_lease_is_noticed() {
-    is_noticed(PlantedFault::ShortWait, FaultSet::All, 9);
+    is_noticed(PlantedFault::ShortWait, FaultSet::All, 22);
 }
 
 #[test]
 fn a_start_from_what_was_not_synced_is_noticed() {
-    is_noticed(PlantedFault::StartsFromApplied, FaultSet::All, 0);
+    is_noticed(PlantedFault::StartsFromApplied, FaultSet::All, 1);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_ledger_that_outlives_its_leadership_is_noticed() {
 
 #[test]
 fn an_outbox_that_outlives_its_session_is_noticed() {
-    is_noticed(PlantedFault::KeepsTheOutbox, FaultSet::Harmless, 11);
+    is_noticed(PlantedFault::KeepsTheOutbox, FaultSet::Harmless, 28);
 }
 
 #[test]
@@ -121,12 +121,12 @@ fn entries_that_are_applied_in_any_order_are_noticed() {
 
 #[test]
 fn acks_of_earlier_leaderships_that_are_dropped_are_noticed() {
-    is_noticed(PlantedFault::DropsOlderAcks, FaultSet::All, 38);
+    is_noticed(PlantedFault::DropsOlderAcks, FaultSet::All, 48);
 }
 
 #[test]
 fn a_planned_end_that_passes_nothing_on_is_noticed() {
-    is_noticed(PlantedFault::PassesNothingOn, FaultSet::Harmless, 35);
+    is_noticed(PlantedFault::PassesNothingOn, FaultSet::Harmless, 717);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_node_that_ends_without_saying_so_is_noticed() {
 
 #[test]
 fn a_broken_link_that_fails_deliveries_is_noticed() {
-    is_noticed(PlantedFault::ClosesDetached, FaultSet::Harmless, 8);
+    is_noticed(PlantedFault::ClosesDetached, FaultSet::Harmless, 46);
 }
 
 #[test]
@@ -151,5 +151,5 @@ fn a_wiped_node_that_keeps_its_report_is_noticed() {
 
 #[test]
 fn a_snapshot_without_applied_is_noticed() {
-    is_noticed(PlantedFault::SnapshotWithoutApplied, FaultSet::All, 0);
+    is_noticed(PlantedFault::SnapshotWithoutApplied, FaultSet::All, 4);
 }

@@ -14,7 +14,7 @@ use crate::{
     replica::ReplicaSync,
     shard::ShardEvent,
 };
-use hyper_delay_engine::{clock::Now, scheduler::ServerInput};
+use hyper_delay_engine::{clock::Now, front::FrontInput};
 use hyper_delay_store::{
     Batch, Durability, ReadStore as _, Space, Store as _, StoreError, fake::Fake, record::key,
 };
@@ -139,7 +139,7 @@ impl World {
         match (self.planted, event) {
             (
                 PlantedFault::EndsInSilence,
-                forward::ForwarderEvent::Input(ServerInput::ShuttingDown),
+                forward::ForwarderEvent::Input(FrontInput::ShuttingDown),
             ) => None,
             (
                 PlantedFault::ReadsAtOnce,

@@ -9,7 +9,6 @@ mod batches;
 mod bulk_jobs;
 mod dedupe_window;
 mod existing;
-mod key_hash;
 mod listing;
 mod low_water;
 mod mend;

@@ -144,6 +144,7 @@ pub struct PendingLimits {
 impl ScheduleOrder {
     /// Returns the order of a schedule that arrives at `now`, in Unix milliseconds. `route` and
     /// `id` are those of the schedule, or what stands for them.
+    #[inline]
     #[must_use]
     pub fn of(schedule: Schedule, (route, id): (Arc<str>, Arc<str>), now: u64) -> Self {
         Self {

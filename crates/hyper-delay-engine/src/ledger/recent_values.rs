@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::key_hash::KeyHash;
+use crate::key_hash::KeyHash;
 use crate::sizes::{Size, Sizes};
 use hyper_delay_store::{Bytes, Space};
 

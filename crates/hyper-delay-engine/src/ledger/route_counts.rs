@@ -1,6 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
-use super::{key_hash::KeyHash, write_buffer::WriteBuffer};
+use super::write_buffer::WriteBuffer;
+use crate::key_hash::KeyHash;
 use hyper_delay_protocol::access::Routes;
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,

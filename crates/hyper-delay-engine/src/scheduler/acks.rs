@@ -5,8 +5,12 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{
-    CommitToken, ConsumerId, CopyId, ReplyTo, Scheduler, consumer::DeliveryCopy, round::CopyEnd,
-    task::PendingChange, task_table::PreviousState, timers::CopyTimeout,
+    CommitToken, ConsumerId, CopyId, Nack, RequestId, RequestNumber, Scheduler, UnsentReason,
+    consumer::{AckedCopy, DeliveryCopy},
+    round::{CopyEnd, CopyEndKind},
+    task::{PendingChange, TaskInMemory},
+    task_table::PreviousState,
+    timers::CopyTimeout,
 };
 use crate::ledger::{Op, TaskRevision};
 use hyper_delay_protocol::{DeliverySelector, Reply};
@@ -16,117 +20,130 @@ use hyper_delay_store::Store;
 const REASON: usize = 200;
 
 impl<S: Store> Scheduler<S> {
-    /// A consumer acknowledges a delivery: the task is removed if it still has that revision.
-    pub(super) fn handle_ack(
+    /// A consumer acknowledges a delivery: the task is removed if it still has that revision. If this
+    /// scheduler does not know the delivery, an earlier leader has made it.
+    pub(crate) fn ack(
         &mut self,
         consumer: ConsumerId,
-        named: DeliverySelector,
-        confirm: Option<ReplyTo>,
+        revision: TaskRevision,
+        confirm: Option<RequestNumber>,
     ) {
-        if self.free_lost_copy(consumer, &named) {
-            return self.reply_to_unknown_ack(named, confirm);
-        }
-        let in_flight = self.consumers.take_answered(consumer, &named);
-        let is_in_flight = in_flight.is_some();
-        let copy = in_flight.or_else(|| self.consumers.take_late_answered(consumer, &named));
-        match copy {
-            Some(copy) => self.ack_copy(consumer, (named.id, copy), is_in_flight, confirm),
-            None => self.reply_to_unknown_ack(named, confirm),
+        let confirm = confirm.map(|number| RequestId { consumer, number });
+        match self.consumers.take_acked(consumer, &revision) {
+            Some(AckedCopy::Lost(copy)) => {
+                self.release_copy(consumer, Some(copy));
+                self.reply_to_unknown_ack(revision, confirm);
+            }
+            Some(AckedCopy::InFlight(copy)) => self.ack_copy(consumer, revision, &copy, confirm),
+            Some(AckedCopy::Late) => {
+                self.finish_task(revision.seq);
+                self.submit_finish(revision, confirm);
+            }
+            None => self.ack_unknown_copy(revision, confirm),
         }
     }
 
-    /// A copy is acknowledged, which is no longer among those of its consumer.
-    pub(super) fn ack_copy(
+    /// A copy is acknowledged that the consumer does not have here.
+    fn ack_unknown_copy(&mut self, revision: TaskRevision, confirm: Option<RequestId>) {
+        let seq = revision.seq;
+        let is_other = |task: &TaskInMemory| task.id != revision.id || task.route != revision.route;
+        if self.tasks.get(seq).is_some_and(is_other) {
+            return self.reply_to_unknown_ack(revision, confirm);
+        }
+        self.finish_task(seq);
+        if !self.tasks.contains(seq) {
+            self.takeover.begin_finish(seq);
+        }
+        self.submit_finish(revision, confirm);
+    }
+
+    fn submit_finish(&mut self, revision: TaskRevision, confirm: Option<RequestId>) {
+        let token = confirm.map_or(CommitToken::None, CommitToken::Reply);
+        self.submit(Op::Finish(revision), token);
+    }
+
+    /// A copy in flight is acknowledged, which is no longer among those of its consumer.
+    fn ack_copy(
         &mut self,
         consumer: ConsumerId,
-        (id, copy): (Arc<str>, DeliveryCopy),
-        is_in_flight: bool,
-        confirm: Option<ReplyTo>,
+        revision: TaskRevision,
+        copy: &DeliveryCopy,
+        confirm: Option<RequestId>,
     ) {
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
-        if is_in_flight && let Some(round) = self.tasks.round(copy.seq) {
+        if let Some(round) = self.tasks.round(copy.seq) {
             let taken = self.now.monotonic.since(round.begun_at());
             self.metrics.ack_time.observe(taken / 1_000);
         }
-        self.finish_task(copy.seq, &id);
-        let revision = TaskRevision {
-            route: copy.route,
-            id,
-            seq: copy.seq,
-            attempt: copy.attempt,
-        };
-        let token = confirm.map_or(CommitToken::None, CommitToken::Reply);
-        self.submit(Op::Finish(revision), token);
-        if is_in_flight {
-            self.dispatch_for(consumer);
-        }
+        self.finish_task(copy.seq);
+        self.submit_finish(revision, confirm);
+        self.dispatch_for(consumer);
     }
 
     /// Ends the round or wait of an acknowledged task; it stays in memory until the removal is
     /// committed.
-    pub(super) fn finish_task(&mut self, seq: u64, id: &Arc<str>) {
-        self.finish_inherited(seq, id);
+    fn finish_task(&mut self, seq: u64) {
+        self.finish_inherited(seq);
         let left = self
             .tasks
             .commit(seq, PendingChange::Finish, &mut self.timers);
         match left {
             Some(PreviousState::Ready) => self.unqueue(seq),
-            Some(PreviousState::Round(round)) => self.lose_copies(&round, id, seq),
+            Some(PreviousState::Round(round)) => self.lose_copies(&round, seq),
             Some(PreviousState::Idle | PreviousState::Committing(_)) | None => {}
         }
     }
 
-    pub(super) fn reply_to_unknown_ack(
-        &mut self,
-        named: DeliverySelector,
-        confirm: Option<ReplyTo>,
-    ) {
+    fn reply_to_unknown_ack(&mut self, revision: TaskRevision, confirm: Option<RequestId>) {
         self.metrics.unknown_answers.add(1);
         if let Some(to) = confirm {
             let acked = Reply::Acked {
-                id: named.id,
-                route: named.route,
+                id: revision.id,
+                route: Some(revision.route),
                 removed: false,
             };
             self.reply(to, acked);
         }
     }
 
-    /// A consumer returns a delivery with a nack.
-    pub(super) fn handle_nack(
-        &mut self,
-        consumer: ConsumerId,
-        named: &DeliverySelector,
-        copy_end: CopyEnd,
-    ) {
-        let Some(copy) = self.consumers.take_answered(consumer, named) else {
+    /// A consumer returns a delivery with a nack. Returns whether it had it in flight.
+    pub(crate) fn nack(&mut self, consumer: ConsumerId, nack: Nack) -> bool {
+        let Nack {
+            revision,
+            delay_ms,
+            reason,
+            failed,
+        } = nack;
+        let Some(copy) = self.consumers.take_nacked(consumer, &revision) else {
             self.metrics.unknown_answers.add(1);
-            self.free_lost_copy(consumer, named);
-            return;
+            self.free_lost_copy(consumer, &revision);
+            return false;
         };
         self.metrics.nacks.add(1);
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
+        let most = self.settings.max_delay_millis;
+        let copy_end = CopyEnd {
+            delay_ms: delay_ms.map(|delay| delay.min(most)),
+            reason,
+            kind: CopyEndKind::of_nack(failed),
+        };
         self.fail_copy(copy.seq, consumer, copy_end);
         self.dispatch_for(consumer);
+        true
     }
 
     /// A consumer asks for more time to answer a delivery: its round ends `extend_ms` from now, and
     /// not earlier than it would have.
-    pub(super) fn handle_touch(
-        &mut self,
-        to: ReplyTo,
-        named: DeliverySelector,
-        extend_ms: Option<u64>,
-    ) {
+    pub(crate) fn touch(&mut self, to: RequestId, named: DeliverySelector, extend_ms: Option<u64>) {
         let copy = self.consumers.in_flight_of(to.consumer, &named);
         let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt, copy.end));
         let round = copy.and_then(|(seq, route, attempt, end)| {
             if let Some(end) = end {
-                let copy = (to.consumer, &*named.id, seq);
+                let copy = (to.consumer, seq);
                 let until = self.touch_inherited(copy, &route, extend_ms, end)?;
                 return Some((route, attempt, until));
             }
@@ -152,17 +169,10 @@ impl<S: Store> Scheduler<S> {
         self.reply(to, touched);
     }
 
-    /// Ignores an answer that names a copy of a task that was acknowledged through another copy,
-    /// and frees the id. Returns whether the answer names one.
-    pub(super) fn free_lost_copy(
-        &mut self,
-        consumer: ConsumerId,
-        named: &DeliverySelector,
-    ) -> bool {
-        let copy = self.consumers.take_lost_answered(consumer, named);
-        let found = copy.is_some();
+    /// Frees the id of a copy of a task that was acknowledged through another copy.
+    fn free_lost_copy(&mut self, consumer: ConsumerId, revision: &TaskRevision) {
+        let copy = self.consumers.take_lost(consumer, revision);
         self.release_copy(consumer, copy);
-        found
     }
 
     /// Ends a copy that was removed from a consumer: its id, and perhaps credit, can be used again.
@@ -175,22 +185,33 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
+    /// A copy was not sent.
+    pub(crate) fn not_sent(&mut self, copy: &CopyId, why: &UnsentReason) {
+        match why {
+            UnsentReason::Gone => self.handle_unsent(copy),
+            UnsentReason::Unwritten { attempt } => self.handle_unwritten(copy, *attempt),
+            UnsentReason::TooLate { attempt, until } => {
+                self.handle_sent_too_late(copy, *attempt, *until);
+            }
+            UnsentReason::Void { attempt } => self.handle_voided(copy, *attempt),
+            UnsentReason::Undeliverable(reason) => self.handle_undeliverable(copy, reason),
+        }
+    }
+
     /// A copy was not sent, as its revision was gone.
-    pub(super) fn handle_unsent(&mut self, copy: &CopyId) {
-        let CopyId { consumer, seq, id } = copy;
-        let unsent = self.consumers.take_unsent(*consumer, id, *seq, None);
+    fn handle_unsent(&mut self, copy: &CopyId) {
+        let CopyId { consumer, seq, .. } = copy;
+        let unsent = self.consumers.take_unsent(*consumer, *seq, None);
         self.release_copy(*consumer, unsent);
     }
 
     /// A copy was not sent, as its connection ends.
-    pub(super) fn handle_unwritten(&mut self, copy: &CopyId, attempt: u32) {
+    fn handle_unwritten(&mut self, copy: &CopyId, attempt: u32) {
         if self.is_shutting_down {
             return;
         }
-        let CopyId { consumer, seq, id } = copy;
-        let unsent = self
-            .consumers
-            .take_unsent(*consumer, id, *seq, Some(attempt));
+        let CopyId { consumer, seq, .. } = copy;
+        let unsent = self.consumers.take_unsent(*consumer, *seq, Some(attempt));
         if unsent.is_some() {
             self.fail_copy(*seq, *consumer, CopyEnd::unwritten());
             self.release_copy(*consumer, unsent);
@@ -199,7 +220,7 @@ impl<S: Store> Scheduler<S> {
 
     /// A copy was not sent, as its time to answer was nearly over when its turn came. The other
     /// copies of its round stay in flight if the round was extended since.
-    pub(super) fn handle_sent_too_late(&mut self, copy: &CopyId, attempt: u32, until: Tick) {
+    fn handle_sent_too_late(&mut self, copy: &CopyId, attempt: u32, until: Tick) {
         if self.is_shutting_down {
             return;
         }
@@ -221,7 +242,7 @@ impl<S: Store> Scheduler<S> {
 
     /// A copy was not sent because of the content of the task: the task is dead, unless another
     /// consumer has a copy of the round, which can have been sent before.
-    pub(super) fn handle_undeliverable(&mut self, copy: &CopyId, reason: &str) {
+    fn handle_undeliverable(&mut self, copy: &CopyId, reason: &str) {
         let seq = copy.seq;
         if let Some((_, round)) = self.tasks.round_mut(seq) {
             if round.holders().any(|holder| holder != copy.consumer) {
@@ -245,12 +266,11 @@ impl<S: Store> Scheduler<S> {
             return self.lose_round(seq);
         }
         let holders: Vec<ConsumerId> = round.holders().collect();
-        let id = task.id.clone();
         task.last_consumer = holders.first().copied();
         let timeout = round.ack_timeout();
         self.fail_round(seq, CopyEnd::default());
         for consumer in holders {
-            self.mark_copy_late(consumer, &id, seq, timeout);
+            self.mark_copy_late(consumer, seq, timeout);
         }
     }
 
@@ -258,14 +278,15 @@ impl<S: Store> Scheduler<S> {
     /// same tick, a round does, which ends by a timer of its own.
     pub(super) fn copy_timed_out(&mut self, end: &CopyTimeout) {
         let state = self.consumers.get(end.consumer);
-        if state.is_some_and(|state| state.has_copy_timer(&end.id, end.seq)) {
-            self.mark_copy_late(end.consumer, &end.id, end.seq, end.ack_timeout);
+        let copy = state.and_then(|state| state.copy(end.seq));
+        if copy.is_some_and(|copy| copy.end.is_some()) {
+            self.mark_copy_late(end.consumer, end.seq, end.ack_timeout);
         }
     }
 
-    fn mark_copy_late(&mut self, consumer: ConsumerId, id: &str, seq: u64, timeout: Duration) {
+    fn mark_copy_late(&mut self, consumer: ConsumerId, seq: u64, timeout: Duration) {
         let suspect_until = self.now.after(timeout);
-        if self.consumers.time_out(consumer, id, seq, suspect_until) {
+        if self.consumers.time_out(consumer, seq, suspect_until) {
             self.dispatch_for(consumer);
         }
     }

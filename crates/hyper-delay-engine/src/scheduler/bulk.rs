@@ -9,7 +9,7 @@
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
 use super::{
-    CommitToken, ReplyTo, Scheduler, loading::PARKS, operator_requests::AUDIT_TARGET,
+    CommitToken, RequestId, Scheduler, loading::PARKS, operator_requests::AUDIT_TARGET,
     task::TaskInMemory,
 };
 use crate::{
@@ -172,7 +172,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Ends a bulk operation after the batch that is on its way to the disk. The reply comes when that
     /// is on disk, so that a crash cannot undo it.
-    pub(super) fn stop_bulk(&mut self, job: u64, actor: Actor, reply_to: ReplyTo) {
+    pub(super) fn stop_bulk(&mut self, job: u64, actor: Actor, reply_to: RequestId) {
         if !self.bulk.stop(job) {
             return self.reply(reply_to, Reply::Stopped { job, found: false });
         }
@@ -238,8 +238,8 @@ impl<S: Store> Scheduler<S> {
             read += 1;
             // An earlier leader can have sent a copy of a dead letter.
             let is_dead = matches!(name.place, Place::Dead(_));
-            let is_in_flight = !is_dead
-                && (self.tasks.round(name.seq).is_some() || self.is_inherited(name.seq, id));
+            let is_in_flight =
+                !is_dead && (self.tasks.round(name.seq).is_some() || self.is_inherited(name.seq));
             if name.seq < running.id && (running.in_flight || !is_in_flight) {
                 batch.tasks.push((id.into(), name.seq, SweepAct::Purge));
             }

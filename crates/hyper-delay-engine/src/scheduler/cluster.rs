@@ -1,21 +1,14 @@
-//! The inputs that only a cluster has: credit that is lent, registrations with an earlier leader,
-//! and answers that name their deliveries in full.
+//! Credit, which is lent to connections, and the inputs that only a cluster has.
 
 use std::{sync::Arc, time::Duration};
 
 use rustc_hash::FxHashSet;
 
 use super::{
-    CommitToken, ConsumerId, ConsumerMessage, CreditChange, ForwardedAck, ForwardedNack, Scheduler,
-    consumer::DeliveryCopy,
+    ConsumerId, CreditChange, Scheduler, SchedulerMessage,
     inherited_deliveries::InheritedDeliveries,
-    round::{CopyEnd, CopyEndKind},
 };
-use crate::{
-    clock::{Now, nanos},
-    ledger::Op,
-};
-use hyper_delay_protocol::{DeliverySelector, RegisterMode};
+use crate::clock::{Now, nanos};
 use hyper_delay_store::{Store, record::Place};
 
 /// The longest ack timeout that a task, a route or the configuration can have.
@@ -59,7 +52,7 @@ impl TakeoverState {
 
 impl<S: Store> Scheduler<S> {
     /// A connection is lent credit.
-    pub(super) fn handle_lent_credit(&mut self, consumer: ConsumerId, credit: u16) {
+    pub(crate) fn lend(&mut self, consumer: ConsumerId, credit: u16) {
         let state = self.consumers.get_mut(consumer);
         let returned = state.map(|state| state.change_loan(|lending| lending.lend(credit)));
         self.send_returned_credit(consumer, returned);
@@ -67,7 +60,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Recalls credit that a connection was lent.
-    pub(super) fn handle_recalled_credit(&mut self, consumer: ConsumerId, credit: u16) {
+    pub(crate) fn recall(&mut self, consumer: ConsumerId, credit: u16) {
         let state = self.consumers.get_mut(consumer);
         let returned = state.map(|state| state.change_loan(|lending| lending.recall(credit)));
         self.send_returned_credit(consumer, returned);
@@ -82,7 +75,7 @@ impl<S: Store> Scheduler<S> {
 
     fn send_returned_credit(&mut self, consumer: ConsumerId, credit: Option<u16>) {
         if let Some(credit) = credit.filter(|credit| *credit > 0) {
-            let message = ConsumerMessage::Credit(CreditChange::Returned(credit));
+            let message = SchedulerMessage::Credit(CreditChange::Returned(credit));
             self.messages.push((consumer, message));
         }
     }
@@ -104,7 +97,7 @@ impl<S: Store> Scheduler<S> {
             if !is_wanted {
                 state.drop_first_waiting();
             } else if state.request_credit() {
-                let message = ConsumerMessage::Credit(CreditChange::Wanted);
+                let message = SchedulerMessage::Credit(CreditChange::Wanted);
                 self.messages.push((consumer, message));
             }
         }
@@ -120,18 +113,6 @@ impl<S: Store> Scheduler<S> {
             self.routes.request_refill(name.clone());
         }
         is_queued && !self.is_rate_limited(name, settings)
-    }
-
-    /// A connection has registered a route with an earlier leader.
-    pub(super) fn handle_registered(
-        &mut self,
-        consumer: ConsumerId,
-        route: &Arc<str>,
-        mode: RegisterMode,
-    ) {
-        self.register_consumer(consumer, route, mode);
-        self.refill(route);
-        self.dispatch(route);
     }
 
     /// Stops deliveries, or resumes them and delivers everything that can be.
@@ -186,81 +167,5 @@ impl<S: Store> Scheduler<S> {
         let of_route = || self.settings.of_route(route).ack_timeout;
         let timeout = own.map_or_else(of_route, Duration::from_millis);
         was_due && passed < nanos(timeout)
-    }
-
-    /// A delivery is acknowledged that has its full name. If this leader does not know it, an
-    /// earlier one has made it.
-    pub(super) fn handle_forwarded_ack(&mut self, acked: ForwardedAck) {
-        let ForwardedAck {
-            consumer,
-            revision,
-            confirm,
-        } = acked;
-        let (id, seq) = (revision.id.clone(), revision.seq);
-        let named = DeliverySelector {
-            id: id.clone(),
-            route: Some(revision.route.clone()),
-            attempt: Some(revision.attempt),
-        };
-        let copy = DeliveryCopy {
-            route: revision.route.clone(),
-            seq,
-            attempt: revision.attempt,
-            end: None,
-        };
-        let state = self.consumers.get(consumer);
-        if state.is_some_and(|state| state.has_copy(&id, &copy)) {
-            return self.handle_ack(consumer, named, confirm);
-        }
-        if let Some(copy) = self.consumers.take_late(consumer, &id, &copy) {
-            return self.ack_copy(consumer, (id, copy), false, confirm);
-        }
-        let is_other =
-            |task: &super::task::TaskInMemory| task.id != id || task.route != revision.route;
-        if self.tasks.get(seq).is_some_and(is_other) {
-            return self.reply_to_unknown_ack(named, confirm);
-        }
-        self.finish_task(seq, &id);
-        if !self.tasks.contains(seq) {
-            self.takeover.begin_finish(seq);
-        }
-        let token = confirm.map_or(CommitToken::None, CommitToken::Reply);
-        self.submit(Op::Finish(revision), token);
-    }
-
-    /// A delivery with its full name is returned with a nack.
-    pub(super) fn handle_forwarded_nack(&mut self, nacked: ForwardedNack) {
-        let ForwardedNack {
-            consumer,
-            named,
-            seq,
-            delay_ms,
-            reason,
-            failed,
-        } = nacked;
-        let state = self.consumers.get(consumer);
-        let has_copy = match (&named.route, named.attempt) {
-            (Some(route), Some(attempt)) => state.is_some_and(|state| {
-                let copy = DeliveryCopy {
-                    route: route.clone(),
-                    seq,
-                    attempt,
-                    end: None,
-                };
-                state.has_copy(&named.id, &copy)
-            }),
-            _ => false,
-        };
-        if !has_copy {
-            self.metrics.unknown_answers.add(1);
-            return;
-        }
-        let most = self.settings.max_delay_millis;
-        let copy_end = CopyEnd {
-            delay_ms: delay_ms.map(|delay| delay.min(most)),
-            reason,
-            kind: CopyEndKind::of_nack(failed),
-        };
-        self.handle_nack(consumer, &named, copy_end);
     }
 }

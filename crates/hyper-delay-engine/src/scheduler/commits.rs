@@ -67,7 +67,7 @@ impl<S: Store> Scheduler<S> {
             }
             (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
                 let was_due = matches!(token, CommitToken::Cancel(_));
-                let in_flight = seq.is_some_and(|seq| self.remove_cancelled(seq, &id) || was_due);
+                let in_flight = seq.is_some_and(|seq| self.remove_cancelled(seq) || was_due);
                 self.reply_to_token(token, || Reply::Cancelled {
                     id,
                     route,
@@ -113,13 +113,6 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// A schedule is answered, which may be one on the connection's own route.
-    fn note_own_schedule(&mut self, token: &CommitToken, was_refused: bool) {
-        if let CommitToken::ScheduledOnOwn(to) = token {
-            self.end_own_schedule(to.consumer, was_refused);
-        }
-    }
-
     fn handle_scheduled(
         &mut self,
         order: ScheduleOrder,
@@ -149,7 +142,6 @@ impl<S: Store> Scheduler<S> {
             };
             self.submit(op, CommitToken::None);
         }
-        self.note_own_schedule(&token, false);
         let (id, route) = (task.id.clone(), task.route.clone());
         self.reply_to_token(token, || Reply::Scheduled {
             id,
@@ -160,7 +152,6 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn handle_not_scheduled(&mut self, order: ScheduleOrder, outcome: Outcome, token: CommitToken) {
-        self.note_own_schedule(&token, outcome != Outcome::Same);
         let reply = if outcome == Outcome::Same {
             self.metrics.repeated.add(1);
             Reply::Scheduled {
@@ -222,8 +213,8 @@ impl<S: Store> Scheduler<S> {
     fn handle_finished(&mut self, revision: TaskRevision, outcome: Outcome, token: CommitToken) {
         let seq = revision.seq;
         self.takeover.end_finish(seq);
-        if let Some((task, PreviousState::Round(round))) = self.take_from_memory(seq) {
-            self.lose_copies(&round, &task.id, seq);
+        if let Some((_, PreviousState::Round(round))) = self.take_from_memory(seq) {
+            self.lose_copies(&round, seq);
         }
         let removed = outcome == Outcome::Applied(true);
         self.metrics.acks.add(u64::from(removed));
@@ -252,10 +243,9 @@ impl<S: Store> Scheduler<S> {
         let seq = revision.seq;
         let (due, has_failed) = match token {
             CommitToken::RetryAt { due, has_failed } => (DueBy::Monotonic(*due), *has_failed),
-            CommitToken::Reply(_)
-            | CommitToken::ScheduledOnOwn(_)
-            | CommitToken::Cancel(_)
-            | CommitToken::None => (DueBy::Wall, true),
+            CommitToken::Reply(_) | CommitToken::Cancel(_) | CommitToken::None => {
+                (DueBy::Wall, true)
+            }
         };
         self.metrics.retries.add(u64::from(has_failed));
         let Some(task) = self.tasks.take_committed(seq, PendingChange::Retry) else {
@@ -283,8 +273,8 @@ impl<S: Store> Scheduler<S> {
 
     /// A task is cancelled. Returns whether an open connection was given this revision and has not
     /// given it back: also if its ack is not on disk yet, or its time to answer is over.
-    fn remove_cancelled(&mut self, seq: u64, id: &str) -> bool {
-        let is_late = self.consumers.is_late(seq) || self.is_inherited(seq, id);
+    fn remove_cancelled(&mut self, seq: u64) -> bool {
+        let is_late = self.consumers.is_late(seq) || self.is_inherited(seq);
         let left = self.remove_task(seq).map(|(_, left)| left);
         let is_in_flight = matches!(
             left,
@@ -297,7 +287,7 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn remove_task(&mut self, seq: u64) -> Option<(TaskInMemory, PreviousState)> {
         let (task, left) = self.take_from_memory(seq)?;
         if let PreviousState::Round(round) = &left {
-            self.abandon_copies(round, &task.id, seq);
+            self.abandon_copies(round, seq);
         }
         Some((task, left))
     }
@@ -311,9 +301,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     pub(super) fn reply_to_token(&mut self, token: CommitToken, reply: impl FnOnce() -> Reply) {
-        if let CommitToken::Reply(to) | CommitToken::ScheduledOnOwn(to) | CommitToken::Cancel(to) =
-            token
-        {
+        if let CommitToken::Reply(to) | CommitToken::Cancel(to) = token {
             self.reply(to, reply());
         }
     }

@@ -1,38 +1,30 @@
 mod closed;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashSet, VecDeque, hash_map::Entry},
     sync::Arc,
 };
 
 use race_wheel::{Key, Tick};
+use rustc_hash::FxHashMap;
 
 pub(super) use closed::{ClosedConsumer, TimeoutEffect};
 
-use super::{late_copies::LateCopies, lent_credit::LentCredit};
-use crate::scheduler::own_registration::OwnRegistration;
-use hyper_delay_protocol::{Accept, DeliverySelector};
+use super::lent_credit::LentCredit;
+use crate::{key_hash::KeyHash, late_copies::LateCopies, ledger::TaskRevision};
 
-/// A connection, as the scheduler sees it.
+/// A connection, as a consumer of routes.
 #[derive(Debug)]
 pub(super) struct Consumer {
     /// The routes it has registered.
     routes: BTreeSet<Arc<str>>,
-    /// The route the server made for it, because it scheduled without one.
-    pub(super) own: OwnRegistration,
-    /// The number of copies it may have in flight.
+    /// The number of copies it may have in flight, which is what it is lent.
     credit: u16,
-    /// The loan that the credit is made of, if it is lent to the connection piece by piece.
-    lending: Option<Box<LentCredit>>,
-    /// The compressions that it accepts.
-    accept: Accept,
-    /// The copies in flight, by id: one copy of an id at a time, so that an answer that names only
-    /// the id is exact.
-    in_flight: HashMap<Arc<str>, DeliveryCopy>,
-    /// Copies of tasks that were acknowledged through another copy. They take no credit, and their
-    /// answers are ignored. Until the answer comes, or the round would have ended, the consumer
-    /// receives no other copy of the id.
-    lost: HashMap<Arc<str>, DeliveryCopy>,
+    lending: LentCredit,
+    /// Its copies by revision: those in flight, and the lost ones.
+    copies: FxHashMap<u64, DeliveryCopy>,
+    /// The number of copies in flight.
+    in_flight: usize,
     /// Copies it left unanswered.
     late: LateCopies<DeliveryCopy>,
     /// It left a copy unanswered, and has answered nothing since: chosen last until this moment.
@@ -40,120 +32,124 @@ pub(super) struct Consumer {
     /// The routes that have something for it, in the order in which they are served when it has
     /// room.
     waiting: VecDeque<Arc<str>>,
-    is_waiting: HashSet<Arc<str>>,
+    is_waiting: HashSet<Arc<str>, KeyHash>,
 }
 
 /// A copy of a task that was delivered to a connection.
 #[derive(Debug, Clone)]
 pub(super) struct DeliveryCopy {
     pub(super) route: Arc<str>,
+    pub(super) id: Arc<str>,
     pub(super) seq: u64,
     pub(super) attempt: u32,
     /// The timer of the end of the time to answer, if no round waits for the answer.
     pub(super) end: Option<Key>,
+    /// The task was acknowledged through another copy. This one takes no credit, and its answer is
+    /// ignored. Until the answer comes, or the round would have ended, the consumer receives no other
+    /// copy of the id.
+    pub(super) is_lost: bool,
+}
+
+/// A copy that a connection acknowledges.
+#[derive(Debug)]
+pub(super) enum AckedCopy {
+    /// It was in flight.
+    InFlight(DeliveryCopy),
+    /// The task was acknowledged through another copy.
+    Lost(DeliveryCopy),
+    /// Its time to answer was over.
+    Late,
 }
 
 impl DeliveryCopy {
-    /// Whether an answer that names its id names this copy.
-    pub(super) fn matches_answer(&self, named: &DeliverySelector) -> bool {
-        let route = named.route.as_ref();
-        route.is_none_or(|route| *route == self.route)
-            && named.attempt.is_none_or(|attempt| attempt == self.attempt)
-    }
-
-    /// Whether this is the same copy: of the same revision, route and round.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        (self.seq, self.attempt) == (other.seq, other.attempt) && self.route == other.route
-    }
-}
-
-impl Consumer {
-    /// A connection with that credit. One with none is lent its credit later.
-    pub(super) fn new(credit: u16) -> Self {
+    /// A copy in flight.
+    pub(super) const fn new(route: Arc<str>, id: Arc<str>, seq: u64, attempt: u32) -> Self {
         Self {
-            lending: (credit == 0).then(Box::default),
-            routes: BTreeSet::new(),
-            own: OwnRegistration::default(),
-            credit,
-            accept: Accept::default(),
-            in_flight: HashMap::new(),
-            lost: HashMap::new(),
-            late: LateCopies::new(credit),
-            suspect_until: None,
-            waiting: VecDeque::new(),
-            is_waiting: HashSet::new(),
+            route,
+            id,
+            seq,
+            attempt,
+            end: None,
+            is_lost: false,
         }
     }
 
-    pub(super) const fn credit(&self) -> u16 {
-        self.credit
+    /// Whether this is the same copy: of the same task, revision and round.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.seq, self.attempt) == (other.seq, other.attempt)
+            && is_same(&self.id, &other.id)
+            && is_same(&self.route, &other.route)
     }
 
-    pub(super) fn set_credit(&mut self, credit: u16) {
-        self.lending = None;
-        self.credit = credit;
-        self.late.raise_limit(credit);
+    /// Whether it is of this revision and round.
+    pub(super) fn is_of(&self, revision: &TaskRevision) -> bool {
+        (self.seq, self.attempt) == (revision.seq, revision.attempt)
+            && is_same(&self.id, &revision.id)
+            && is_same(&self.route, &revision.route)
+    }
+}
+
+/// In a single server, most names are the same string.
+fn is_same(one: &Arc<str>, other: &Arc<str>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
+}
+
+impl Consumer {
+    /// A connection that is lent its credit later.
+    pub(super) fn new() -> Self {
+        Self {
+            routes: BTreeSet::new(),
+            credit: 0,
+            lending: LentCredit::default(),
+            copies: FxHashMap::default(),
+            in_flight: 0,
+            late: LateCopies::new(0),
+            suspect_until: None,
+            waiting: VecDeque::new(),
+            is_waiting: HashSet::default(),
+        }
     }
 
     /// It is about to close and takes no further copies.
     pub(super) fn stop_deliveries(&mut self) {
         self.credit = 0;
-        if let Some(lending) = &mut self.lending {
-            lending.close();
-        }
+        self.lending.close();
     }
 
-    /// Whether it is lent its credit piece by piece.
-    pub(super) const fn is_lent(&self) -> bool {
-        self.lending.is_some()
-    }
-
-    /// Whether it is lent credit and is about to close.
+    /// Whether it is about to close.
     #[cfg(test)]
-    pub(super) fn is_closing(&self) -> bool {
-        let lending = self.lending.as_ref();
-        lending.is_some_and(|lending| lending.is_closing())
+    pub(super) const fn is_closing(&self) -> bool {
+        self.lending.is_closing()
     }
 
     /// Changes the credit that it is lent. Returns how much of it is returned.
     pub(super) fn change_loan(&mut self, change: impl FnOnce(&mut LentCredit)) -> u16 {
-        let Some(lending) = &mut self.lending else {
-            return 0;
-        };
-        change(lending);
-        let returned = lending.return_unused(self.in_flight.len());
-        self.credit = lending.credit();
+        change(&mut self.lending);
+        let returned = self.lending.return_unused(self.in_flight);
+        self.credit = self.lending.credit();
         self.late.raise_limit(self.credit);
         returned
     }
 
-    /// A task waits for it. Returns whether to request more credit.
-    pub(super) fn request_credit(&mut self) -> bool {
-        let has_room = self.has_room();
-        let lending = self.lending.as_mut();
-        lending.is_some_and(|lending| !has_room && lending.request_more())
+    /// Whether credit is recalled that is not returned yet.
+    pub(super) const fn owes_credit(&self) -> bool {
+        self.lending.owes()
     }
 
-    /// Whether it has no room, is lent credit, and has not asked for more.
+    /// A task waits for it. Returns whether to request more credit.
+    pub(super) fn request_credit(&mut self) -> bool {
+        !self.has_room() && self.lending.request_more()
+    }
+
+    /// Whether it has no room, and has not asked for more credit.
     pub(super) fn may_request_credit(&self) -> bool {
-        let lending = self.lending.as_ref();
-        lending.is_some_and(|lending| lending.may_request()) && !self.has_room()
+        self.lending.may_request() && !self.has_room()
     }
 
     /// Whether nothing waits for it any more, and it has asked for more credit since the last loan.
     /// True once.
     pub(super) fn withdraw_credit_request(&mut self) -> bool {
-        let is_sated = self.waiting.is_empty() && self.has_room();
-        let lending = self.lending.as_mut().filter(|_| is_sated);
-        lending.is_some_and(|lending| lending.withdraw_request())
-    }
-
-    pub(super) const fn accept(&self) -> Accept {
-        self.accept
-    }
-
-    pub(super) const fn set_accept(&mut self, accept: Accept) {
-        self.accept = accept;
+        self.waiting.is_empty() && self.has_room() && self.lending.withdraw_request()
     }
 
     pub(super) fn add_route(&mut self, route: &Arc<str>) {
@@ -162,24 +158,11 @@ impl Consumer {
 
     /// Returns whether it had registered the route.
     pub(super) fn remove_route(&mut self, route: &str) -> bool {
-        if self.own.is_named(route) {
-            self.own.release();
-        }
         self.routes.remove(route)
     }
 
     pub(super) fn has_route(&self, route: &str) -> bool {
         self.routes.contains(route)
-    }
-
-    /// The number of routes it has registered.
-    pub(super) fn routes(&self) -> usize {
-        self.routes.len()
-    }
-
-    /// The only route it has registered, if it has exactly one.
-    pub(super) fn only_route(&self) -> Option<&Arc<str>> {
-        self.routes.first().filter(|_| self.routes.len() == 1)
     }
 
     /// Queues a route that has tasks for this consumer, which has no room.
@@ -217,23 +200,13 @@ impl Consumer {
         Some(route)
     }
 
-    /// Whether it has registered nothing and has no copy that it could answer in time.
-    pub(super) fn is_idle(&self) -> bool {
-        self.routes.is_empty() && self.in_flight.is_empty() && self.lost.is_empty()
-    }
-
     /// The number of copies in flight.
-    pub(super) fn load(&self) -> usize {
-        self.in_flight.len()
+    pub(super) const fn load(&self) -> usize {
+        self.in_flight
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.in_flight.len() < usize::from(self.credit)
-    }
-
-    /// Whether it has a copy of a task with that id, on any route.
-    pub(super) fn holds_id(&self, id: &str) -> bool {
-        self.in_flight.contains_key(id) || !self.lost.is_empty() && self.lost.contains_key(id)
+        self.in_flight < usize::from(self.credit)
     }
 
     /// It is chosen last until then, or until it answers.
@@ -252,154 +225,96 @@ impl Consumer {
         late.map(|copy| copy.attempt).max()
     }
 
-    /// Adds a copy in flight.
-    pub(super) fn add_copy(&mut self, id: Arc<str>, copy: DeliveryCopy) {
-        let before = self.in_flight.insert(id, copy);
-        debug_assert!(before.is_none(), "one copy of an id at a time");
-    }
-
-    /// Returns the copy in flight that a request names.
-    pub(super) fn in_flight_of(&self, named: &DeliverySelector) -> Option<&DeliveryCopy> {
-        let copy = self.in_flight.get(&named.id);
-        copy.filter(|copy| copy.matches_answer(named))
-    }
-
-    /// Removes and returns the copy in flight that an answer names.
-    pub(super) fn take_answered(&mut self, named: &DeliverySelector) -> Option<DeliveryCopy> {
-        self.suspect_until = None;
-        self.in_flight_of(named)?;
-        self.in_flight.remove(&named.id)
-    }
-
-    /// Removes and returns the unanswered copy that a late answer names.
-    pub(super) fn take_late_answered(&mut self, named: &DeliverySelector) -> Option<DeliveryCopy> {
-        self.late
-            .take_latest(&named.id, |copy| copy.matches_answer(named))
-    }
-
-    /// Removes and returns the lost copy that an answer names.
-    pub(super) fn take_lost_answered(&mut self, named: &DeliverySelector) -> Option<DeliveryCopy> {
-        self.lost
-            .get(&named.id)
-            .filter(|copy| copy.matches_answer(named))?;
-        self.lost.remove(&named.id)
-    }
-
-    /// Removes and returns a copy that was not sent, in this round or in any.
-    pub(super) fn take_unsent(
-        &mut self,
-        id: &str,
-        seq: u64,
-        attempt: Option<u32>,
-    ) -> Option<DeliveryCopy> {
-        let is_this = |copy: &&DeliveryCopy| {
-            copy.seq == seq && attempt.is_none_or(|attempt| attempt == copy.attempt)
-        };
-        let copies = [&mut self.in_flight, &mut self.lost];
-        copies.into_iter().find_map(|copies| {
-            copies.get(id).filter(is_this)?;
-            copies.remove(id)
-        })
-    }
-
-    /// No round waits for its copy any more; it has until `end` to answer. Returns false if it has
-    /// no such copy.
-    pub(super) fn set_copy_timer(&mut self, id: &str, seq: u64, end: Key) -> bool {
-        let copies = [&mut self.in_flight, &mut self.lost];
-        let mut copies = copies.into_iter().filter_map(|copies| copies.get_mut(id));
-        match copies.find(|copy| copy.seq == seq) {
-            Some(copy) => {
-                copy.end = Some(end);
+    /// Adds a copy in flight. Returns false if it has another one of that revision.
+    pub(super) fn add_copy(&mut self, copy: DeliveryCopy) -> bool {
+        match self.copies.entry(copy.seq) {
+            Entry::Vacant(free) => {
+                self.in_flight += usize::from(!copy.is_lost);
+                free.insert(copy);
                 true
             }
-            None => false,
+            Entry::Occupied(_) => false,
         }
+    }
+
+    /// Returns a copy in flight.
+    pub(super) fn in_flight_copy(&self, seq: u64) -> Option<&DeliveryCopy> {
+        self.copies.get(&seq).filter(|copy| !copy.is_lost)
+    }
+
+    /// Returns a copy, in flight or lost.
+    pub(super) fn copy(&self, seq: u64) -> Option<&DeliveryCopy> {
+        self.copies.get(&seq)
+    }
+
+    /// The same, to change its timer.
+    pub(super) fn copy_timer_mut(&mut self, seq: u64) -> Option<&mut Option<Key>> {
+        self.copies.get_mut(&seq).map(|copy| &mut copy.end)
+    }
+
+    /// Removes and returns a copy, if it is the one.
+    pub(super) fn take_copy(
+        &mut self,
+        seq: u64,
+        is_it: impl FnOnce(&DeliveryCopy) -> bool,
+    ) -> Option<DeliveryCopy> {
+        let Entry::Occupied(copy) = self.copies.entry(seq) else {
+            return None;
+        };
+        if !is_it(copy.get()) {
+            return None;
+        }
+        let copy = copy.remove();
+        self.in_flight -= usize::from(!copy.is_lost);
+        Some(copy)
+    }
+
+    /// It answers a delivery.
+    pub(super) const fn has_answered(&mut self) {
+        self.suspect_until = None;
+    }
+
+    /// Removes and returns the unanswered copy of this revision and round, if it was late.
+    pub(super) fn take_late(&mut self, revision: &TaskRevision) -> Option<DeliveryCopy> {
+        self.late
+            .take_latest(&revision.id, |copy| copy.is_of(revision))
     }
 
     /// The task was acknowledged through another copy: the credit returns. Returns false if it has
     /// no such copy in flight.
-    pub(super) fn mark_lost(&mut self, id: &str, seq: u64) -> bool {
-        let copy = self.in_flight.get(id).filter(|copy| copy.seq == seq);
-        if copy.is_some()
-            && let Some((id, copy)) = self.in_flight.remove_entry(id)
-        {
-            self.lost.insert(id, copy);
-            return true;
+    pub(super) fn mark_lost(&mut self, seq: u64) -> bool {
+        match self.copies.get_mut(&seq) {
+            Some(copy) if !copy.is_lost => {
+                copy.is_lost = true;
+                self.in_flight -= 1;
+                true
+            }
+            _ => false,
         }
-        false
-    }
-
-    /// The time to answer a copy is over. Returns what that means for it.
-    pub(super) fn time_out(&mut self, id: &str, seq: u64, suspect_until: Tick) -> TimeoutEffect {
-        let is_this = |copy: &&DeliveryCopy| copy.seq == seq;
-        if self.lost.get(id).filter(is_this).is_some() {
-            self.lost.remove(id);
-            return TimeoutEffect::Freed;
-        }
-        if self.in_flight.get(id).filter(is_this).is_none() {
-            return TimeoutEffect::Nothing;
-        }
-        let Some((id, copy)) = self.in_flight.remove_entry(id) else {
-            return TimeoutEffect::Nothing;
-        };
-        self.suspect_until(suspect_until);
-        let forgotten = self.add_late(id, DeliveryCopy { end: None, ..copy });
-        TimeoutEffect::Late { forgotten }
-    }
-
-    /// Whether it has this copy in flight.
-    pub(super) fn has_in_flight(&self, id: &str, seq: u64) -> bool {
-        let copy = self.in_flight.get(id);
-        copy.is_some_and(|copy| copy.seq == seq)
-    }
-
-    /// Whether it has this copy, in flight or lost, and no round waits for the answer.
-    pub(super) fn has_copy_timer(&self, id: &str, seq: u64) -> bool {
-        let copies = [&self.in_flight, &self.lost];
-        let mut copies = copies.into_iter().filter_map(|copies| copies.get(id));
-        copies.any(|copy| copy.seq == seq && copy.end.is_some())
-    }
-
-    /// A round waits for its copy from now on. Returns the timer of the copy.
-    pub(super) fn take_copy_timer(&mut self, id: &str, seq: u64) -> Option<Key> {
-        let copy = self.in_flight.get_mut(id);
-        copy.filter(|copy| copy.seq == seq)?.end.take()
-    }
-
-    /// Whether it has this copy, in flight or lost.
-    pub(super) fn has_copy(&self, id: &str, this: &DeliveryCopy) -> bool {
-        let copies = [&self.in_flight, &self.lost];
-        let mut copies = copies.into_iter().filter_map(|copies| copies.get(id));
-        copies.any(|copy| copy.is_same(this))
-    }
-
-    /// Removes and returns this copy, which it left unanswered.
-    pub(super) fn take_late(&mut self, id: &str, this: &DeliveryCopy) -> Option<DeliveryCopy> {
-        self.suspect_until = None;
-        self.late.take_latest(id, |copy| copy.is_same(this))
     }
 
     /// Adds an unanswered copy. Returns the revision of the one that is forgotten for it.
-    pub(super) fn add_late(&mut self, id: Arc<str>, copy: DeliveryCopy) -> Option<u64> {
-        self.late.add(id, copy).map(|forgotten| forgotten.seq)
+    pub(super) fn add_late(&mut self, copy: DeliveryCopy) -> Option<u64> {
+        let forgotten = self.late.add(copy.id.clone(), copy);
+        forgotten.map(|forgotten| forgotten.seq)
     }
 
     /// The copies in flight.
-    pub(super) fn in_flight(&self) -> impl Iterator<Item = (&Arc<str>, &DeliveryCopy)> {
-        self.in_flight.iter()
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = &DeliveryCopy> {
+        self.copies.values().filter(|copy| !copy.is_lost)
     }
 
     /// The copies in flight and the lost ones.
     #[cfg(test)]
-    pub(super) fn unanswered(&self) -> impl Iterator<Item = (&Arc<str>, &DeliveryCopy)> {
-        self.in_flight.iter().chain(&self.lost)
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = &DeliveryCopy> {
+        self.copies.values()
     }
 
     /// Ends the connection: returns what it held.
     pub(super) fn into_parts(self) -> ClosedConsumer {
-        let mut unanswered: Vec<_> = self.in_flight.into_iter().chain(self.lost).collect();
+        let mut unanswered: Vec<_> = self.copies.into_values().collect();
         // In an order that a simulation can repeat.
-        unanswered.sort_unstable_by_key(|(_, copy)| copy.seq);
+        unanswered.sort_unstable_by_key(|copy| copy.seq);
         ClosedConsumer {
             routes: self.routes,
             unanswered,

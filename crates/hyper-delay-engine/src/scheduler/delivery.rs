@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{
-    CommitToken, ConsumerId, ConsumerMessage, CreditChange, Scheduler,
+    CommitToken, ConsumerId, CreditChange, Scheduler, SchedulerMessage, SentCopy,
     consumer::{Consumer, DeliveryCopy},
     consumer_table::NoConsumer,
     declined_rounds::AvoidedConsumers,
@@ -219,7 +219,7 @@ impl<S: Store> Scheduler<S> {
             if let Some(state) = self.consumers.get_mut(*consumer) {
                 state.queue_route(name);
                 if lacks_consumer && state.request_credit() {
-                    let message = ConsumerMessage::Credit(CreditChange::Wanted);
+                    let message = SchedulerMessage::Credit(CreditChange::Wanted);
                     self.messages.push((*consumer, message));
                 }
             }
@@ -231,8 +231,8 @@ impl<S: Store> Scheduler<S> {
         let Some(state) = self.consumers.get(consumer) else {
             return;
         };
-        let (waiting, is_lent) = (state.waiting(), state.is_lent());
-        if is_lent {
+        let waiting = state.waiting();
+        if state.owes_credit() {
             self.return_unused_credit(consumer);
         }
         for _ in 0..waiting {
@@ -243,13 +243,11 @@ impl<S: Store> Scheduler<S> {
             self.dispatch(&route);
             self.refill(&route);
         }
-        if is_lent {
-            self.request_credit(consumer);
-            let state = self.consumers.get_mut(consumer);
-            if state.is_some_and(Consumer::withdraw_credit_request) {
-                let message = ConsumerMessage::Credit(CreditChange::Unwanted);
-                self.messages.push((consumer, message));
-            }
+        self.request_credit(consumer);
+        let state = self.consumers.get_mut(consumer);
+        if state.is_some_and(Consumer::withdraw_credit_request) {
+            let message = SchedulerMessage::Credit(CreditChange::Unwanted);
+            self.messages.push((consumer, message));
         }
     }
 
@@ -333,23 +331,14 @@ impl<S: Store> Scheduler<S> {
         let (Some(task), Some(round)) = (self.tasks.get(seq), self.tasks.round(seq)) else {
             return;
         };
-        let Some(state) = self.consumers.get_mut(consumer) else {
-            return;
-        };
-        let copy = DeliveryCopy {
-            route: task.route.clone(),
-            seq,
-            attempt: task.attempt,
-            end: None,
-        };
-        state.add_copy(task.id.clone(), copy);
+        let copy = DeliveryCopy::new(task.route.clone(), task.id.clone(), seq, task.attempt);
+        self.consumers.add_copy(consumer, copy);
         let route = self.routes.get(&task.route);
         if let Some(rate) = route.and_then(|route| route.settings().deliveries_per_second) {
             let of = RateKey::Deliveries(task.route.clone());
             self.rate_limits.spend(of, rate, self.now.monotonic);
         }
-        let accept = state.accept();
-        let message = ConsumerMessage::Deliver {
+        let message = SchedulerMessage::Deliver(SentCopy {
             seq,
             route: task.route.clone(),
             id: task.id.clone(),
@@ -357,18 +346,16 @@ impl<S: Store> Scheduler<S> {
             until: round.until(),
             write_by: round.write_by(),
             expires_at: task.expires_at(),
-            accept,
-            authority: None,
-        };
+        });
         self.messages.push((consumer, message));
     }
 
     /// The task is acknowledged: the consumers lose their unanswered copies of the round. After a
     /// late ack, the consumer that acknowledged can have one, too.
-    pub(super) fn lose_copies(&mut self, round: &EndedRound, id: &Arc<str>, seq: u64) {
+    pub(super) fn lose_copies(&mut self, round: &EndedRound, seq: u64) {
         for consumer in round.holders() {
-            if self.consumers.mark_lost(consumer, id, seq) {
-                self.arm_copy_timeout(consumer, id, seq, round);
+            if self.consumers.mark_lost(consumer, seq) {
+                self.arm_copy_timeout(consumer, seq, round);
                 self.dispatch_for(consumer);
             }
         }
@@ -376,28 +363,21 @@ impl<S: Store> Scheduler<S> {
 
     /// The task is gone: the copies of the round stay with their consumers, whose answers change
     /// nothing, until the round would have ended.
-    pub(super) fn abandon_copies(&mut self, round: &EndedRound, id: &Arc<str>, seq: u64) {
+    pub(super) fn abandon_copies(&mut self, round: &EndedRound, seq: u64) {
         for consumer in round.holders() {
-            self.arm_copy_timeout(consumer, id, seq, round);
+            self.arm_copy_timeout(consumer, seq, round);
         }
     }
 
     /// No round waits for a copy any more: it gets a timer of its own.
-    fn arm_copy_timeout(
-        &mut self,
-        consumer: ConsumerId,
-        id: &Arc<str>,
-        seq: u64,
-        round: &EndedRound,
-    ) {
+    fn arm_copy_timeout(&mut self, consumer: ConsumerId, seq: u64, round: &EndedRound) {
         let timer = Timer::CopyTimeout(Box::new(CopyTimeout {
             consumer,
-            id: id.clone(),
             seq,
             ack_timeout: round.ack_timeout(),
         }));
         let end = self.timers.insert(round.until(), timer);
-        if !self.consumers.set_copy_timer(consumer, id, seq, end) {
+        if !self.consumers.set_copy_timer(consumer, seq, end) {
             self.timers.cancel(end);
         }
     }

@@ -104,7 +104,7 @@ impl<S: Store> Scheduler<S> {
             if self.tasks.round(seq).is_some() {
                 continue;
             }
-            if self.is_inherited(seq, &expires.id) {
+            if self.is_inherited(seq) {
                 self.takeover.inherited.set_expired(seq, at);
             } else {
                 self.remove_expired(expires);

@@ -1,26 +1,30 @@
 use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
-use rustc_hash::FxHashMap;
 
-use super::{OperatorRequest, RouteSelection, SchedulerSettings};
-use crate::{
-    authority::Authority,
-    ledger::{Op, Outcome, PendingLimits, TaskRevision},
-};
-use hyper_delay_protocol::{
-    Accept, DeliverySelector, RegisterMode, Reply, Stats, TaskRequest, access::Grant,
-    own_route::OwnRoute,
-};
+use super::{OperatorRequest, SchedulerSettings};
+use crate::ledger::{Op, Outcome, PendingLimits, TaskRevision};
+use hyper_delay_protocol::{DeliverySelector, RegisterMode, Reply, Schedule, access::Grant};
 use hyper_delay_store::StoreError;
 
 /// A connection, by a number that is never used again.
 pub type ConsumerId = u64;
 
+/// The number of a request, which its sender gives and the reply has.
+pub type RequestNumber = u32;
+
+/// A request that is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestId {
+    /// The connection that sent it.
+    pub consumer: ConsumerId,
+    /// Its number among those of the sender.
+    pub number: RequestNumber,
+}
+
 /// An event for the scheduler.
 ///
-/// In a cluster a connection can be of another node, and has credit for all shards together: it is
-/// opened with a credit of 0 and lent some by `Lent`.
+/// A connection has credit for all shards together: it is opened with none, and lent some by `Lent`.
 #[derive(Debug)]
 pub enum SchedulerInput {
     /// A connection is open.
@@ -30,56 +34,14 @@ pub enum SchedulerInput {
     Closing(ConsumerId),
     /// A connection is closed: nothing more is written to it but replies.
     Closed(ConsumerId),
-    /// A connection sent requests.
-    Requested(ConsumerId, Vec<ClientRequest>),
-    /// A connection asked for counts.
-    Stats(Box<StatsRequest>),
-    /// A connection asked how many tasks wait for the minutes, hours and days ahead.
-    Future(ReplyTo),
-    /// A connection asked for tasks.
-    TaskLookup(Box<TaskLookup>),
+    /// A connection sent a request.
+    Requested(RequestId, Box<RouteRequest>),
     /// An operator asked for a change.
-    OperatorRequested(Box<OperatorRequest>),
+    Operated(RequestId, Box<OperatorRequest>),
     /// Operations are on disk, in the order in which they were asked for.
     Committed(Vec<CommittedJob>),
-    /// A delivery was not sent, because its revision was gone by then.
-    Unsent(CopyId),
-    /// A delivery was not sent, and nothing of it was written, because its connection ends. That is
-    /// no failure.
-    Unwritten {
-        /// The copy.
-        copy: CopyId,
-        /// The number of its round.
-        attempt: u32,
-    },
-    /// A delivery was not sent, because the leadership that it is of has ended.
-    Voided {
-        /// The copy.
-        copy: CopyId,
-        /// The number of its round.
-        attempt: u32,
-        /// The leadership, for the serving node: the next one can have sent a copy with the same
-        /// number.
-        authority: Option<Arc<Authority>>,
-    },
-    /// A delivery was not sent, and nothing of it was written, because its time to answer was nearly
-    /// over. That is no failure, but its connection takes no bytes.
-    SentTooLate {
-        /// The copy.
-        copy: CopyId,
-        /// The number of its round.
-        attempt: u32,
-        /// When the time to answer ends, as it was when the copy was queued.
-        until: Tick,
-    },
-    /// A delivery was not sent, because the content of its revision cannot be read, or its payload
-    /// cannot be decompressed for its consumer.
-    Undeliverable {
-        /// The copy.
-        copy: CopyId,
-        /// The reason.
-        reason: Arc<str>,
-    },
+    /// A delivery was not sent.
+    NotSent(CopyId, UnsentReason),
     /// The server is about to end.
     ShuttingDown,
     /// The configuration was reloaded.
@@ -108,10 +70,80 @@ pub enum SchedulerInput {
     /// No connection has these copies any more, that were in flight at a planned hand-over or of a
     /// detached connection, and that no connection has reported.
     CopiesGone(Vec<GoneCopy>),
-    /// A connection acknowledges a delivery of this leader or an earlier one.
-    Acked(Box<ForwardedAck>),
+    /// A connection acknowledges a delivery of this leader or an earlier one. If there is a number, it
+    /// is answered once the removal is on disk.
+    Acked(ConsumerId, Box<TaskRevision>, Option<RequestNumber>),
     /// A connection returns a delivery of this leader or an earlier one with a nack.
-    Nacked(Box<ForwardedNack>),
+    Nacked(ConsumerId, Box<Nack>),
+}
+
+/// A request for the scheduler of a route, with its full names. It is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RouteRequest {
+    /// Makes the connection a consumer of a route.
+    Register {
+        /// The route.
+        route: Arc<str>,
+        /// Whether other connections may register the route, too.
+        mode: RegisterMode,
+    },
+    /// Ends a registration.
+    Unregister {
+        /// The route.
+        route: Arc<str>,
+    },
+    /// Schedules a task.
+    Schedule {
+        /// The route of the task.
+        route: Arc<str>,
+        /// The id of the task.
+        id: Arc<str>,
+        /// The rest. It has an id if the client chose it.
+        schedule: Schedule,
+        /// The rights of the connection, whose quotas apply.
+        grant: Option<Arc<Grant>>,
+    },
+    /// Extends the time to answer a delivery.
+    Touch {
+        /// The delivery, by its full name.
+        named: DeliverySelector,
+        /// The time to answer from now on in milliseconds. Default: the ack timeout.
+        extend_ms: Option<u64>,
+    },
+    /// Removes a task.
+    Cancel {
+        /// Its route.
+        route: Arc<str>,
+        /// Its id.
+        id: Arc<str>,
+    },
+}
+
+impl RouteRequest {
+    /// The route and the id in the request.
+    #[must_use]
+    pub const fn names(&self) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+        match self {
+            Self::Register { route, .. } | Self::Unregister { route } => (Some(route), None),
+            Self::Schedule { route, id, .. } | Self::Cancel { route, id } => {
+                (Some(route), Some(id))
+            }
+            Self::Touch { named, .. } => (named.route.as_ref(), Some(&named.id)),
+        }
+    }
+}
+
+/// A nack with the full name of a delivery. It is ignored unless the connection has that copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nack {
+    /// The delivery.
+    pub revision: TaskRevision,
+    /// The delay until the next round in milliseconds; at most `max_delay_days`.
+    pub delay_ms: Option<u64>,
+    /// The reason.
+    pub reason: Option<Arc<str>>,
+    /// Whether the consumer has failed. See [`TaskRequest::Nack`](hyper_delay_protocol::TaskRequest::Nack).
+    pub failed: bool,
 }
 
 // An input is moved several times.
@@ -130,6 +162,64 @@ pub struct CopyId {
     pub seq: u64,
     /// The task.
     pub id: Arc<str>,
+}
+
+/// Why a delivery was not sent.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum UnsentReason {
+    /// Its revision was gone.
+    Gone,
+    /// Nothing of it was written, because its connection ends, or because its turn did not come in
+    /// time. That is no failure.
+    Unwritten {
+        /// The number of its round.
+        attempt: u32,
+    },
+    /// Nothing of it was written, because its time to answer was nearly over. That is no failure, but
+    /// its connection takes no bytes.
+    TooLate {
+        /// The number of its round.
+        attempt: u32,
+        /// The end of that time, as it was when the copy was queued.
+        #[serde(with = "tick")]
+        until: Tick,
+    },
+    /// The leadership that it is of has ended, or was not known to hold, or its connection could not
+    /// tell it from an earlier one.
+    Void {
+        /// The number of its round.
+        attempt: u32,
+    },
+    /// Its content cannot be read, or its payload cannot be decompressed for its consumer, for this
+    /// reason.
+    Undeliverable(Arc<str>),
+}
+
+impl UnsentReason {
+    /// Returns the number of its round. `None`: any round of its revision.
+    #[must_use]
+    pub const fn attempt(&self) -> Option<u32> {
+        match self {
+            Self::Unwritten { attempt }
+            | Self::TooLate { attempt, .. }
+            | Self::Void { attempt } => Some(*attempt),
+            Self::Gone | Self::Undeliverable(_) => None,
+        }
+    }
+}
+
+/// A tick is a number on the wire.
+mod tick {
+    use race_wheel::Tick;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(tick: &Tick, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(tick.value())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Tick, D::Error> {
+        u64::deserialize(from).map(Tick::new)
+    }
 }
 
 /// A delivery that a connection has not answered.
@@ -159,100 +249,13 @@ pub struct GoneCopy {
     pub has_failed: bool,
 }
 
-/// An ack with the full name of a delivery.
-///
-/// The task is finished if it still has that revision, whether or not this leader knows the
-/// delivery.
-#[derive(Debug)]
-pub struct ForwardedAck {
-    /// The connection that sent the ack.
-    pub consumer: ConsumerId,
-    /// The delivery.
-    pub revision: TaskRevision,
-    /// The destination of the reply, if one is wanted.
-    pub confirm: Option<ReplyTo>,
-}
-
-/// A nack with the full name of a delivery. It is ignored unless the connection has that copy.
-#[derive(Debug)]
-pub struct ForwardedNack {
-    /// The connection that sent the nack.
-    pub consumer: ConsumerId,
-    /// The delivery. Without a route or a round it names none.
-    pub named: DeliverySelector,
-    /// Its revision.
-    pub seq: u64,
-    /// The delay until the next round in milliseconds; at most `max_delay_days`.
-    pub delay_ms: Option<u64>,
-    /// The reason.
-    pub reason: Option<Arc<str>>,
-    /// Whether the consumer has failed. See [`TaskRequest::Nack`].
-    pub failed: bool,
-}
-
-/// A request for counts.
-#[derive(Debug)]
-pub struct StatsRequest {
-    /// The counts on disk, to which the scheduler adds what only it knows. All tasks on routes that
-    /// servers have made count as orphaned.
-    pub stats: Stats,
-    /// Those routes, with the number of their tasks.
-    pub own: FxHashMap<OwnRoute, u64>,
-    /// The selected routes.
-    pub selection: RouteSelection,
-    /// The destination of the reply.
-    pub reply_to: ReplyTo,
-}
-
-/// Tasks that were read from the disk, to which the scheduler adds what only it knows.
-#[derive(Debug)]
-pub struct TaskLookup {
-    /// The sequence numbers of the tasks in the reply, in their order.
-    pub seqs: Vec<u64>,
-    /// The reply.
-    pub reply: Reply,
-    /// The destination of the reply.
-    pub reply_to: ReplyTo,
-}
-
-/// A request.
-#[derive(Debug)]
-pub struct ClientRequest {
-    /// The reply carries the same tag.
-    pub tag: Option<Arc<str>>,
-    /// The request.
-    pub request: TaskRequest,
-    /// How much of its connection's room it takes until it is answered.
-    pub weight: u32,
-    /// The rights of the connection, for requests whose route is not known before.
-    pub grant: Option<Arc<Grant>>,
-}
-
-// A request is moved several times, and larger values are moved by calls of memcpy.
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(
-    size_of::<ClientRequest>() <= 128,
-    "box what is rare in a request"
-);
-
-/// The destination of the reply to a request.
-#[derive(Debug)]
-pub struct ReplyTo {
-    /// The connection that sent the request.
-    pub consumer: ConsumerId,
-    /// The tag of the request.
-    pub tag: Option<Arc<str>>,
-    /// How much of its connection's room the request takes until it is answered.
-    pub weight: u32,
-}
-
 /// The effects of inputs and of time, for the committer and the connections.
 #[derive(Debug, Default)]
 pub struct SchedulerEffects {
     /// For the committer, in this order.
     pub jobs: Vec<CommitJob>,
     /// For connections, in this order for each.
-    pub messages: Vec<(ConsumerId, ConsumerMessage)>,
+    pub messages: Vec<(ConsumerId, SchedulerMessage)>,
     /// The store cannot be read: the server ends.
     pub failed: Option<StoreError>,
 }
@@ -293,10 +296,8 @@ pub struct CommittedJob {
 /// The follow-up of an operation once it is on disk.
 #[derive(Debug)]
 pub enum CommitToken {
-    /// Replies to a connection.
-    Reply(ReplyTo),
-    /// The same for a schedule on the own route of a connection. A refusal can undo its registration.
-    ScheduledOnOwn(ReplyTo),
+    /// Replies to a request.
+    Reply(RequestId),
     /// A retry is due at this moment. It counts if a round has failed.
     RetryAt {
         /// The next due time of the task.
@@ -305,50 +306,43 @@ pub enum CommitToken {
         has_failed: bool,
     },
     /// Replies to a connection that the task may have been in flight, if it was found.
-    Cancel(ReplyTo),
+    Cancel(RequestId),
     /// Nothing beyond the change itself.
     None,
 }
 
-/// A message to a connection.
+/// A message about a connection, for its front or its serving node.
 #[derive(Debug)]
-pub enum ConsumerMessage {
-    /// The answer to a request of that weight, or news without a request.
-    Reply {
-        /// The answer.
-        reply: Reply,
-        /// The tag of the request.
-        tag: Option<Arc<str>>,
-        /// The weight of the request; 0 for news.
-        weight: u32,
-    },
-    /// A request of that weight is done and has no answer.
-    Done(u32),
+pub enum SchedulerMessage {
+    /// The answer to the request of that number.
+    Reply(RequestNumber, Reply),
+    /// News without a request.
+    Notice(Reply),
     /// A copy of a task.
-    Deliver {
-        /// Its revision: where its content is.
-        seq: u64,
-        /// Its route.
-        route: Arc<str>,
-        /// Its id.
-        id: Arc<str>,
-        /// The number of the round.
-        attempt: u32,
-        /// The end of the round.
-        until: Tick,
-        /// From then on nothing of it is written that is not yet: its consumer would have too little
-        /// time left, and the scheduler learns of it before the round ends.
-        write_by: Tick,
-        /// When the task expires, in Unix milliseconds. A copy that has waited in a cluster until
-        /// then is not sent.
-        expires_at: Option<u64>,
-        /// The compressions that the consumer accepts.
-        accept: Accept,
-        /// It may be written while this holds. `None`: always.
-        authority: Option<Arc<Authority>>,
-    },
-    /// Not for the connection itself, but for what lends it credit.
+    Deliver(SentCopy),
+    /// More or less credit is wanted.
     Credit(CreditChange),
+}
+
+/// A copy of a task that a connection is given.
+#[derive(Debug)]
+pub struct SentCopy {
+    /// Its revision: where its content is.
+    pub seq: u64,
+    /// Its route.
+    pub route: Arc<str>,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The number of the round.
+    pub attempt: u32,
+    /// The end of the round.
+    pub until: Tick,
+    /// From then on nothing of it is written that is not yet: its consumer would have too little
+    /// time left, and the scheduler learns of it before the round ends.
+    pub write_by: Tick,
+    /// When the task expires, in Unix milliseconds. A copy that has waited in a cluster until then is
+    /// not sent.
+    pub expires_at: Option<u64>,
 }
 
 /// A change of the credit that a connection is lent. See [`SchedulerInput::Lent`].

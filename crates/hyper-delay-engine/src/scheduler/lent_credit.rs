@@ -32,6 +32,11 @@ impl LentCredit {
         returned
     }
 
+    /// Whether credit is recalled that is not returned yet.
+    pub(super) const fn owes(&self) -> bool {
+        self.recalled > 0
+    }
+
     /// The number of copies that the connection may have in flight before it is given another one.
     pub(super) fn credit(&self) -> u16 {
         let credit = match self.is_closing {

@@ -19,24 +19,23 @@
 //! wall clock. [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `acks`,
 //! `commits`, `loading`, `stats` and `memory_gauges` have one method for each event.
 //!
-//! In a cluster there is a scheduler for each shard, and connections of other nodes. `cluster`,
-//! `takeover` and `unreported_copies` have what only they need: `lent_credit` is credit that is lent
-//! piece by piece, `inherited_deliveries` the deliveries of earlier leaders. A single node uses none
-//! of it.
+//! A connection is known here as a consumer of routes: what belongs to the connection itself is in the
+//! [`front`](crate::front). Requests and answers come with full names, and credit as a loan
+//! (`lent_credit`). In a cluster there is a scheduler for each shard, and connections of other nodes.
+//! `cluster`, `takeover` and `unreported_copies` have what only they need, `inherited_deliveries` the
+//! deliveries of earlier leaders.
 
 mod input;
-mod server_input;
 mod settings;
 
 mod consumer;
 mod consumer_table;
 mod declined_rounds;
+mod held_ids;
 mod horizon;
 mod inherited_deliveries;
-mod late_copies;
 mod lent_credit;
 mod low_water;
-mod own_registration;
 mod pending_commits;
 mod rate_limits;
 mod retention;
@@ -73,19 +72,16 @@ use std::{sync::Arc, time::Duration};
 
 pub use bulk::RunningBulkJob;
 pub use input::{
-    ClientRequest, CommitJob, CommitToken, CommittedJob, ConsumerId, ConsumerMessage, CopyId,
-    CreditChange, ForwardedAck, ForwardedNack, GoneCopy, ReplyTo, SchedulerEffects, SchedulerInput,
-    StatsRequest, TaskLookup, UnansweredDelivery,
+    CommitJob, CommitToken, CommittedJob, ConsumerId, CopyId, CreditChange, GoneCopy, Nack,
+    RequestId, RequestNumber, RouteRequest, SchedulerEffects, SchedulerInput, SchedulerMessage,
+    SentCopy, UnansweredDelivery, UnsentReason,
 };
-pub use late_copies::LateCopies;
 pub use operator_requests::AUDIT_TARGET;
 use operator_requests::UncommittedOperations;
 pub use operator_requests::{OperatorRequest, OperatorState};
-pub use own_registration::OwnRegistration;
-pub use server_input::ServerInput;
 pub use settings::SchedulerSettings;
-pub use stats::RouteSelection;
-pub use stats::StatsFromMemory;
+pub(crate) use stats::StatsFromDisk;
+pub use stats::{RouteSelection, StatsFromMemory};
 pub use tick::NextCall;
 
 use rustc_hash::FxHashSet;
@@ -98,7 +94,6 @@ use crate::{
 use bulk::BulkQueue;
 use clock_step::ClockStep;
 use cluster::TakeoverState;
-use consumer::Consumer;
 use consumer_table::ConsumerTable;
 use expiry::Expiry;
 use horizon::Horizon;
@@ -139,7 +134,7 @@ pub struct Scheduler<S> {
     bulk: BulkQueue,
     stalls: StallDetector,
     takeover: TakeoverState,
-    messages: Vec<(ConsumerId, ConsumerMessage)>,
+    messages: Vec<(ConsumerId, SchedulerMessage)>,
     failed: Option<StoreError>,
     metrics: Arc<Metrics>,
     /// The server is about to end: nothing is read, delivered or parked any more, and no round
@@ -181,49 +176,34 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Handles an input.
-    pub fn handle(&mut self, input: SchedulerInput, now: Now) {
+    /// Something happens now.
+    pub(crate) fn note_input(&mut self, now: Now) {
         self.now = now;
         self.stalls.note_input(now.monotonic);
+    }
+
+    /// Handles an input.
+    pub fn handle(&mut self, input: SchedulerInput, now: Now) {
+        self.note_input(now);
         match input {
-            SchedulerInput::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
+            SchedulerInput::Opened(consumer) => self.consumers.open(consumer),
             SchedulerInput::Closing(consumer) => self.handle_closing(consumer),
             SchedulerInput::Closed(consumer) => self.handle_closed(consumer),
-            SchedulerInput::Requested(consumer, requests) => {
-                for request in requests {
-                    self.handle_request(consumer, request);
-                }
-            }
-            SchedulerInput::Stats(request) => self.reply_to_stats(*request),
-            SchedulerInput::Future(reply_to) => {
-                let future = self.metrics.forecast.read(now.wall_millis());
-                self.reply(reply_to, Reply::Future(Box::new(future)));
-            }
-            SchedulerInput::TaskLookup(tasks) => self.reply_to_task_lookup(*tasks),
-            SchedulerInput::OperatorRequested(operated) => self.handle_operator_request(*operated),
+            SchedulerInput::Requested(id, request) => self.handle_request(id, *request),
+            SchedulerInput::Operated(id, operated) => self.operate(id, *operated),
             SchedulerInput::Committed(committed) => self.handle_committed(committed),
-            SchedulerInput::Unsent(copy) => self.handle_unsent(&copy),
-            SchedulerInput::Unwritten { copy, attempt } => self.handle_unwritten(&copy, attempt),
-            SchedulerInput::Voided { copy, attempt, .. } => self.handle_voided(&copy, attempt),
-            SchedulerInput::SentTooLate {
-                copy,
-                attempt,
-                until,
-            } => self.handle_sent_too_late(&copy, attempt, until),
-            SchedulerInput::Undeliverable { copy, reason } => {
-                self.handle_undeliverable(&copy, &reason);
-            }
+            SchedulerInput::NotSent(copy, why) => self.not_sent(&copy, &why),
             SchedulerInput::ShuttingDown => {
                 self.is_shutting_down = true;
                 self.retention.flush_log(self.now);
             }
             SchedulerInput::Settings(settings) => self.set_settings(*settings),
-            SchedulerInput::Lent(consumer, credit) => self.handle_lent_credit(consumer, credit),
+            SchedulerInput::Lent(consumer, credit) => self.lend(consumer, credit),
             SchedulerInput::Recalled(consumer, credit) => {
-                self.handle_recalled_credit(consumer, credit);
+                self.recall(consumer, credit);
             }
             SchedulerInput::Registered(consumer, route, mode) => {
-                self.handle_registered(consumer, &route, mode);
+                self.bind(consumer, &route, mode);
             }
             SchedulerInput::TookOver => self.handle_takeover(),
             SchedulerInput::DeliveriesHeld(holds_deliveries) => {
@@ -233,18 +213,48 @@ impl<S: Store> Scheduler<S> {
             SchedulerInput::Withheld(tasks) => self.withhold_deliveries(tasks),
             SchedulerInput::Detached(consumer) => self.handle_detached(consumer),
             SchedulerInput::CopiesGone(copies) => self.handle_gone_copies(&copies),
-            SchedulerInput::Acked(acked) => self.handle_forwarded_ack(*acked),
-            SchedulerInput::Nacked(nacked) => self.handle_forwarded_nack(*nacked),
+            SchedulerInput::Acked(consumer, revision, confirm) => {
+                self.ack(consumer, *revision, confirm);
+            }
+            SchedulerInput::Nacked(consumer, nack) => {
+                self.nack(consumer, *nack);
+            }
         }
+    }
+
+    /// Returns the settings.
+    #[must_use]
+    pub const fn settings(&self) -> &SchedulerSettings {
+        &self.settings
+    }
+
+    /// Returns whether there are messages about connections.
+    pub(crate) const fn has_messages(&self) -> bool {
+        !self.messages.is_empty()
+    }
+
+    /// Swaps the messages about connections since the last call with an empty list.
+    pub(crate) const fn swap_messages(&mut self, empty: &mut Vec<(ConsumerId, SchedulerMessage)>) {
+        std::mem::swap(&mut self.messages, empty);
     }
 
     /// Returns the effects since the last call.
     pub fn take_effects(&mut self) -> SchedulerEffects {
         SchedulerEffects {
-            jobs: self.commits.take_jobs(),
+            jobs: self.take_jobs(),
             messages: std::mem::take(&mut self.messages),
-            failed: self.failed.take(),
+            failed: self.take_failure(),
         }
+    }
+
+    /// Returns the jobs for the committer since the last call.
+    pub(crate) fn take_jobs(&mut self) -> Vec<CommitJob> {
+        self.commits.take_jobs()
+    }
+
+    /// Returns why the store cannot be read.
+    pub(crate) const fn take_failure(&mut self) -> Option<StoreError> {
+        self.failed.take()
     }
 
     /// Returns whether no job is in flight: everything that was submitted is on disk.
@@ -265,11 +275,9 @@ impl<S: Store> Scheduler<S> {
         self.metrics.clone()
     }
 
-    /// Returns whether a connection has no route and no delivery in flight.
-    #[must_use]
-    pub fn is_idle(&self, consumer: ConsumerId) -> bool {
-        let state = self.consumers.get(consumer);
-        state.is_none_or(Consumer::is_idle)
+    /// Returns the number of registrations of closed connections that are not removed yet.
+    pub(crate) const fn departing(&self) -> usize {
+        self.routes.departing()
     }
 
     /// Applies new settings.
@@ -286,14 +294,9 @@ impl<S: Store> Scheduler<S> {
         self.commits.submit(op, token);
     }
 
-    fn reply(&mut self, to: ReplyTo, reply: Reply) {
-        let ReplyTo {
-            consumer,
-            tag,
-            weight,
-        } = to;
-        let message = ConsumerMessage::Reply { reply, tag, weight };
-        self.messages.push((consumer, message));
+    fn reply(&mut self, to: RequestId, reply: Reply) {
+        let message = SchedulerMessage::Reply(to.number, reply);
+        self.messages.push((to.consumer, message));
     }
 
     fn fail(&mut self, error: StoreError) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{CommitToken, ReplyTo, Scheduler, bulk::RunningBulkJob};
+use super::{CommitToken, RequestId, Scheduler, bulk::RunningBulkJob};
 use crate::{
     ledger::{Actor, AuditedChange, AuditedOp, NewBulkJob, Op, Outcome},
     sizes::Size,
@@ -25,8 +25,6 @@ pub struct OperatorRequest {
     pub request: AdminRequest,
     /// The operator.
     pub actor: Actor,
-    /// The destination of the reply.
-    pub reply_to: ReplyTo,
 }
 
 /// The stored requests of operators that are in force at the start.
@@ -84,12 +82,8 @@ impl<S: Store> Scheduler<S> {
         self
     }
 
-    pub(super) fn handle_operator_request(&mut self, operated: OperatorRequest) {
-        let OperatorRequest {
-            request,
-            actor,
-            reply_to,
-        } = operated;
+    pub(crate) fn operate(&mut self, reply_to: RequestId, operated: OperatorRequest) {
+        let OperatorRequest { request, actor } = operated;
         let at = self.now.wall_millis();
         let op = match request {
             AdminRequest::Kick { route, id } => Op::Kick { route, id, at },
@@ -145,7 +139,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn refuse(&mut self, to: ReplyTo, route: Option<Arc<str>>, code: Code, message: String) {
+    fn refuse(&mut self, to: RequestId, route: Option<Arc<str>>, code: Code, message: String) {
         let refusal = Refusal {
             route,
             ..Refusal::new(code, message)

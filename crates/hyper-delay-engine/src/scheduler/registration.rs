@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{ConsumerId, ConsumerMessage, ReplyTo, Scheduler, round::CopyEnd};
-use hyper_delay_protocol::{Accept, Code, Reason, Refusal, RegisterMode, Reply};
+use super::{ConsumerId, RequestId, Scheduler, SchedulerMessage, round::CopyEnd};
+use hyper_delay_protocol::{Reason, RegisterMode, Reply};
 use hyper_delay_store::Store;
 
 /// The maximum number of routes that one call removes closed connections from, so that a connection
@@ -28,7 +28,7 @@ impl<S: Store> Scheduler<S> {
         }
         self.routes.queue_departure(consumer, closed.routes);
         self.remove_departed();
-        for (_, copy) in closed.unanswered {
+        for copy in closed.unanswered {
             if let Some(end) = copy.end {
                 self.timers.cancel(end);
             }
@@ -46,91 +46,34 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    pub(super) fn register(
-        &mut self,
-        to: ReplyTo,
-        route: &Arc<str>,
-        (credit, accept): (Option<u16>, Option<Accept>),
-        mode: RegisterMode,
-    ) {
-        let consumer = to.consumer;
-        if let Some(refusal) = self.route_refusal(consumer, route) {
-            return self.reply(to, Reply::Error(refusal));
-        }
-        let Some(state) = self.consumers.get_mut(consumer) else {
-            return;
-        };
-        if let Some(credit) = credit {
-            state.set_credit(credit);
-        }
-        if let Some(accept) = accept {
-            state.set_accept(accept);
-        }
-        if state.own.is_named(route) {
-            state.own.keep_registered();
-        }
+    /// A connection registers a route. The reply comes before the first delivery.
+    pub(crate) fn register(&mut self, to: RequestId, route: &Arc<str>, mode: RegisterMode) {
         let registered = Reply::Registered {
             route: route.clone(),
-            credit: state.credit(),
+            credit: 0,
         };
         self.reply(to, registered);
+        self.bind(to.consumer, route, mode);
+    }
+
+    /// Makes a connection a consumer of a route, without a reply.
+    pub(crate) fn bind(&mut self, consumer: ConsumerId, route: &Arc<str>, mode: RegisterMode) {
         self.register_consumer(consumer, route, mode);
         self.refill(route);
         self.dispatch(route);
-        if credit.is_some() {
-            self.dispatch_for(consumer);
-        }
     }
 
-    /// Refuses one more route for a connection that may have no more.
-    pub(super) fn route_refusal(&self, consumer: ConsumerId, route: &Arc<str>) -> Option<Refusal> {
-        let state = self.consumers.get(consumer)?;
-        if state.has_route(route) {
-            return None;
-        }
-        let (of_one, of_all) = (state.routes(), self.routes.registrations());
-        let most_of_one = self.settings.max_routes_per_connection;
-        let most = self.settings.max_routes;
-        let message = if of_one >= most_of_one {
-            format!(
-                "this connection has {of_one} routes, and max_routes_per_connection is \
-                 {most_of_one}: unregister some, or raise it"
-            )
-        } else if of_all >= most {
-            format!(
-                "all connections have {of_all} routes, and max_routes is {most}: unregister some, \
-                 or raise it"
-            )
-        } else {
-            return None;
-        };
-        Some(Refusal {
-            route: Some(route.clone()),
-            ..Refusal::new(Code::TooManyRoutes, message)
-        })
-    }
-
-    pub(super) fn unregister(&mut self, to: ReplyTo, route: Arc<str>) {
-        let consumer = to.consumer;
-        let state = self.consumers.get_mut(consumer);
-        if state.is_some_and(|state| state.remove_route(&route)) {
-            self.remove_consumer(consumer, &route);
-        }
+    pub(crate) fn unregister(&mut self, to: RequestId, route: Arc<str>) {
+        self.leave(to.consumer, &route);
         let reason = Reason::Asked;
         self.reply(to, Reply::Unregistered { route, reason });
     }
 
-    /// A schedule on the connection's own route is answered. A refused one has changed nothing, so the
-    /// registration of that route is undone, unless something else rests on it.
-    pub(super) fn end_own_schedule(&mut self, consumer: ConsumerId, was_refused: bool) {
-        let Some(state) = self.consumers.get_mut(consumer) else {
-            return;
-        };
-        if state.own.end_schedule(was_refused)
-            && let Some(route) = state.own.name().cloned()
-            && state.remove_route(&route)
-        {
-            self.remove_consumer(consumer, &route);
+    /// A connection is no consumer of a route any more.
+    pub(crate) fn leave(&mut self, consumer: ConsumerId, route: &str) {
+        let state = self.consumers.get_mut(consumer);
+        if state.is_some_and(|state| state.remove_route(route)) {
+            self.remove_consumer(consumer, route);
         }
     }
 
@@ -160,12 +103,7 @@ impl<S: Store> Scheduler<S> {
                 route: name.clone(),
                 reason: Reason::Replaced,
             };
-            let message = ConsumerMessage::Reply {
-                reply,
-                tag: None,
-                weight: 0,
-            };
-            self.messages.push((loser, message));
+            self.messages.push((loser, SchedulerMessage::Notice(reply)));
         }
     }
 

@@ -11,15 +11,14 @@ use super::{
     route::{RemainingConsumers, Route},
     settings::RouteSettings,
 };
+use crate::key_hash::KeyHash;
 
 /// The routes that have consumers.
 #[derive(Debug, Default)]
 pub(super) struct RouteTable {
-    by_name: HashMap<Arc<str>, Route>,
+    by_name: HashMap<Arc<str>, Route, KeyHash>,
     /// Routes that may have room for tasks that are parked on disk.
     wanting: FxHashSet<Arc<str>>,
-    /// The registrations of all consumers, departed ones included.
-    registrations: usize,
     departed: PendingDepartures,
 }
 
@@ -28,6 +27,8 @@ pub(super) struct RouteTable {
 #[derive(Debug, Default)]
 struct PendingDepartures {
     consumers: VecDeque<(ConsumerId, btree_set::IntoIter<Arc<str>>)>,
+    /// The number of the routes.
+    routes: usize,
 }
 
 impl RouteTable {
@@ -57,31 +58,22 @@ impl RouteTable {
                 route.or_insert_with(|| Route::new(settings()))
             }
         };
-        let (losers, is_new) = route.register(consumer, exclusive);
-        self.registrations += usize::from(is_new);
-        self.registrations -= losers.len();
-        (losers, is_new)
+        route.register(consumer, exclusive)
     }
 
     /// Removes a consumer from a route. Returns the route if it was the last one; the route is
     /// gone.
     pub(super) fn unregister(&mut self, name: &str, consumer: ConsumerId) -> Option<Route> {
         match self.by_name.get_mut(name)?.unregister(consumer) {
-            RemainingConsumers::Unknown => None,
-            RemainingConsumers::OthersStay => {
-                self.registrations -= 1;
-                None
-            }
-            RemainingConsumers::Last => {
-                self.registrations -= 1;
-                self.by_name.remove(name)
-            }
+            RemainingConsumers::Unknown | RemainingConsumers::OthersStay => None,
+            RemainingConsumers::Last => self.by_name.remove(name),
         }
     }
 
     /// Queues the routes of a closed connection for removal.
     pub(super) fn queue_departure(&mut self, consumer: ConsumerId, routes: BTreeSet<Arc<str>>) {
         if !routes.is_empty() {
+            self.departed.routes += routes.len();
             let routes = routes.into_iter();
             self.departed.consumers.push_back((consumer, routes));
         }
@@ -92,6 +84,7 @@ impl RouteTable {
         loop {
             let (consumer, routes) = self.departed.consumers.front_mut()?;
             if let Some(route) = routes.next() {
+                self.departed.routes -= 1;
                 return Some((*consumer, route));
             }
             self.departed.consumers.pop_front();
@@ -103,9 +96,9 @@ impl RouteTable {
         !self.departed.consumers.is_empty()
     }
 
-    /// The registrations of all consumers, departed ones included.
-    pub(super) const fn registrations(&self) -> usize {
-        self.registrations
+    /// The number of routes that closed connections are to leave.
+    pub(super) const fn departing(&self) -> usize {
+        self.departed.routes
     }
 
     /// Looks the settings of each route up anew.

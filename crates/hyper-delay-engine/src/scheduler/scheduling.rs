@@ -1,153 +1,58 @@
-//! Handles the requests of connections.
+//! Handles the requests of consumers and producers.
 
 use std::sync::Arc;
 
-use super::{
-    ClientRequest, CommitToken, ConsumerId, ConsumerMessage, ReplyTo, Scheduler,
-    rate_limits::RateKey,
-    round::{CopyEnd, CopyEndKind},
-};
+use super::{CommitToken, RequestId, RouteRequest, Scheduler, rate_limits::RateKey};
 use crate::ledger::{Op, ScheduleOrder};
-use hyper_delay_protocol::{
-    Code, DeliverySelector, Refusal, RegisterMode, Reply, Schedule, TaskRequest,
-    access::{Denial, Grant, Right},
-    trace_context,
-};
+use hyper_delay_protocol::{Code, Refusal, Reply, access::Grant, trace_context};
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
-    pub(super) fn handle_request(&mut self, consumer: ConsumerId, request: ClientRequest) {
-        let ClientRequest {
-            tag,
-            request,
-            weight,
-            grant,
-        } = request;
-        let to = ReplyTo {
-            consumer,
-            tag,
-            weight,
-        };
+    pub(super) fn handle_request(&mut self, to: RequestId, request: RouteRequest) {
         match request {
-            TaskRequest::Register {
+            RouteRequest::Register { route, mode } => self.register(to, &route, mode),
+            RouteRequest::Unregister { route } => self.unregister(to, route),
+            RouteRequest::Schedule {
                 route,
-                credit,
-                mode,
-                accept,
-            } => self.register(to, &route, (credit, accept), mode),
-            TaskRequest::Unregister { route } => self.unregister(to, route),
-            TaskRequest::Schedule(schedule) => self.schedule(to, schedule, grant),
-            TaskRequest::Ack {
-                delivery,
-                confirm: true,
-            } => self.handle_ack(consumer, delivery, Some(to)),
-            TaskRequest::Ack { delivery, .. } => {
-                self.handle_ack(consumer, delivery, None);
-                self.send_done(&to);
-            }
-            TaskRequest::Nack {
-                delivery,
-                delay_ms,
-                reason,
-                failed,
+                id,
+                schedule,
+                grant,
             } => {
-                let copy_end = CopyEnd {
-                    delay_ms,
-                    reason,
-                    kind: CopyEndKind::of_nack(failed),
-                };
-                self.nack_within_limit(to, delivery, copy_end);
+                let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
+                self.schedule(to, order, grant);
             }
-            TaskRequest::Touch {
-                delivery,
-                extend_ms,
-            } => self.handle_touch(to, delivery, extend_ms),
-            TaskRequest::Cancel { route, id } => {
-                let was_due = self.was_due_before_takeover(&route, &id);
-                let token = if was_due {
-                    CommitToken::Cancel
-                } else {
-                    CommitToken::Reply
-                };
-                self.submit(Op::Cancel { route, id }, token(to));
-            }
-            TaskRequest::Ping => self.reply(to, Reply::Pong),
+            RouteRequest::Touch { named, extend_ms } => self.touch(to, named, extend_ms),
+            RouteRequest::Cancel { route, id } => self.cancel(to, route, id),
         }
     }
 
-    /// A request without a reply is done.
-    fn send_done(&mut self, to: &ReplyTo) {
-        let message = ConsumerMessage::Done(to.weight);
-        self.messages.push((to.consumer, message));
+    pub(crate) fn cancel(&mut self, to: RequestId, route: Arc<str>, id: Arc<str>) {
+        let was_due = self.was_due_before_takeover(&route, &id);
+        let token = if was_due {
+            CommitToken::Cancel
+        } else {
+            CommitToken::Reply
+        };
+        self.submit(Op::Cancel { route, id }, token(to));
     }
 
-    fn nack_within_limit(&mut self, to: ReplyTo, delivery: DeliverySelector, copy_end: CopyEnd) {
-        let most = self.settings.max_delay_millis;
-        let Some(delay) = copy_end.delay_ms.filter(|delay| *delay > most) else {
-            self.handle_nack(to.consumer, &delivery, copy_end);
-            return self.send_done(&to);
-        };
-        let message = format!("delay_ms is {delay}: give at most {most}, which is max_delay_days");
-        let refusal = Refusal {
-            id: Some(delivery.id),
-            route: delivery.route,
-            ..Refusal::new(Code::BadField, message)
-        };
-        self.reply(to, Reply::Error(refusal));
-    }
-
-    fn schedule(&mut self, to: ReplyTo, mut schedule: Schedule, grant: Option<Arc<Grant>>) {
-        let consumer = to.consumer;
-        let (route, is_own) = match schedule.route.take() {
-            Some(route) => (route, false),
-            None => match self.default_route(consumer) {
-                Some(route) => route,
-                None => return,
-            },
-        };
-        // The only registered route can be one of another token of the connection.
-        if let Some(grant) = grant.as_ref().filter(|_| !is_own)
-            && !grant.allows(Right::Schedule, &route)
-        {
-            let refusal = Refusal {
-                id: schedule.id,
-                ..Refusal::new(
-                    Code::Forbidden,
-                    Denial::Missing(Right::Schedule).to_string(),
-                )
-            };
-            return self.reply(to, Reply::Error(refusal));
-        }
-        let new_id = || uuid::Uuid::now_v7().to_string().into();
-        let id = schedule.id.clone().unwrap_or_else(new_id);
-        let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
-        let route = is_own.then_some(&order.route);
-        let no_route = || {
-            let refusal = self.route_refusal(consumer, route?)?;
-            let id = Some(order.id.clone());
-            Some(Refusal { id, ..refusal })
-        };
-        let refusal = self.order_refusal(&order).or_else(no_route);
+    pub(crate) fn schedule(
+        &mut self,
+        to: RequestId,
+        order: ScheduleOrder,
+        grant: Option<Arc<Grant>>,
+    ) {
+        let refusal = self.order_refusal(&order);
         let refusal = refusal.or_else(|| self.rate_refusal(&order, grant.as_deref()));
         if let Some(refusal) = refusal {
             return self.reply(to, Reply::Error(refusal));
-        }
-        let token = match is_own {
-            true => CommitToken::ScheduledOnOwn(to),
-            false => CommitToken::Reply(to),
-        };
-        if is_own {
-            if let Some(state) = self.consumers.get_mut(consumer) {
-                state.own.begin_schedule();
-            }
-            self.register_consumer(consumer, &order.route, RegisterMode::Shared);
-            self.refill(&order.route);
         }
         let headers = order.headers.text();
         trace_context::log("schedule", &order.route, &order.id, headers);
         let most = self.settings.most_pending(&order.route, grant);
         let op = Op::Schedule(order);
-        self.commits.submit_with_limits(op, token, most);
+        self.commits
+            .submit_with_limits(op, CommitToken::Reply(to), most);
     }
 
     /// Refuses a schedule of a route or a token that has had as many in the last second as it may.
@@ -205,17 +110,6 @@ impl<S: Store> Scheduler<S> {
             return Some(refusal_of(order, Code::TooLong, message));
         }
         None
-    }
-
-    /// Returns the route of a schedule without one: the only one that the connection has
-    /// registered, or the connection's own route. The flag is true for its own route, which the
-    /// caller must register.
-    fn default_route(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
-        let state = self.consumers.get_mut(consumer)?;
-        if let Some(route) = state.only_route() {
-            return Some((route.clone(), state.own.is_named(route)));
-        }
-        Some((state.own.name_or_new(), true))
     }
 }
 

@@ -15,16 +15,12 @@ pub struct SchedulerSettings {
     pub(super) window_tasks: usize,
     /// The number of due tasks of one route that wait in memory for a consumer to have room.
     pub(super) ready: usize,
-    pub(super) credit: u16,
     pub(super) ack_timeout: Duration,
     pub(super) retry_delay_millis: u64,
     pub(super) max_retry_delay_millis: u64,
     pub(super) max_attempts: Option<u32>,
     pub(super) dead_retention_millis: Option<u64>,
     pub(super) max_line_bytes: usize,
-    /// Registrations of one connection, and of all.
-    pub(super) max_routes_per_connection: usize,
-    pub(super) max_routes: usize,
     pub(super) max_delay_millis: u64,
     pub(super) sizes: Sizes,
     config: Arc<Config>,
@@ -43,13 +39,10 @@ pub(super) struct RouteSettings {
 
 impl SchedulerSettings {
     /// Returns the settings of one of the schedulers of a cluster's node. Memory is divided among
-    /// them, and the credit of a connection is lent to them. They see the connections of all nodes,
-    /// so each node bounds the registrations of its own.
+    /// them.
     #[must_use]
     pub fn for_shard(&self, shards: u16) -> Self {
         Self {
-            credit: 0,
-            max_routes: usize::MAX,
             window_tasks: (self.window_tasks / usize::from(shards)).max(1),
             ..self.clone()
         }
@@ -99,6 +92,7 @@ impl SchedulerSettings {
     }
 
     /// Returns a quota of a route, and the key that has it.
+    #[inline]
     pub(super) fn quota_of<T>(
         &self,
         route: &str,
@@ -138,7 +132,6 @@ impl From<Arc<Config>> for SchedulerSettings {
             window_millis: config.window_ms,
             window_tasks: config.window_tasks,
             ready: config.ready_channel_capacity,
-            credit: config.credit,
             ack_timeout: Duration::from_millis(config.ack_timeout_ms),
             retry_delay_millis: config.retry_delay_ms,
             max_retry_delay_millis: config.max_retry_delay_ms,
@@ -147,8 +140,6 @@ impl From<Arc<Config>> for SchedulerSettings {
                 .dead_retention_seconds
                 .map(|seconds| seconds.saturating_mul(1_000)),
             max_line_bytes: config.max_line_bytes,
-            max_routes_per_connection: config.max_routes_per_connection,
-            max_routes: config.max_routes,
             max_delay_millis: config.max_delay_days.saturating_mul(86_400_000),
             sizes: Sizes::SERVER,
             config,

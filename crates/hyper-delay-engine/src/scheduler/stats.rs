@@ -1,9 +1,8 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{ConsumerId, ReplyTo, Scheduler, StatsRequest};
-use crate::metrics::Metrics;
+use super::{ConsumerId, Scheduler};
 use hyper_delay_protocol::{
     Reply, RouteStats, Stats,
     access::{Grant, Right},
@@ -30,6 +29,15 @@ struct RouteStatsFromMemory {
     consumers: u64,
     in_flight: u64,
     paused: bool,
+}
+
+/// The part of the reply to `stats` that the disk has.
+#[derive(Debug)]
+pub(crate) struct StatsFromDisk {
+    /// All tasks on routes that servers have made count as orphaned.
+    pub(crate) stats: Stats,
+    /// Those routes, with the number of their tasks.
+    pub(crate) own: FxHashMap<OwnRoute, u64>,
 }
 
 /// The routes whose counts are requested.
@@ -61,15 +69,6 @@ impl RouteSelection {
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Adds the counts that only memory has to those on disk, and replies with them.
-    pub(super) fn reply_to_stats(&mut self, request: StatsRequest) {
-        let connections = self.consumers.len() as u64;
-        let counts = self.stats_from_memory(&request.selection);
-        let room = self.settings.max_line_bytes;
-        let (reply_to, reply) = request.complete([counts], connections, &self.metrics, room);
-        self.reply(reply_to, reply);
-    }
-
     /// Returns the counts that only memory has.
     #[must_use]
     pub fn stats_from_memory(&self, selection: &RouteSelection) -> StatsFromMemory {
@@ -86,7 +85,7 @@ impl<S: Store> Scheduler<S> {
         for name in self.paused.iter().filter(|name| selection.selects(name)) {
             counts.row(name).paused = true;
         }
-        for (consumer, _, copy) in self.consumers.in_flight() {
+        for (consumer, copy) in self.consumers.in_flight() {
             if selection.is_permitted(&copy.route) && self.is_first_holder(consumer, copy.seq) {
                 counts.in_flight += 1;
                 if selection.selects(&copy.route) {
@@ -130,27 +129,19 @@ impl StatsFromMemory {
     }
 }
 
-impl StatsRequest {
-    /// Returns the reply, and where it goes: the counts on disk, with what the memory of each
-    /// scheduler knows of them. A line has room for `max_line_bytes`.
-    pub fn complete(
+impl StatsFromDisk {
+    /// Returns the reply: the counts on disk, with what the memory of each scheduler knows of them. A
+    /// line has room for `max_line_bytes`.
+    pub(crate) fn complete(
         self,
         counts: impl IntoIterator<Item = StatsFromMemory>,
-        connections: u64,
-        metrics: &Metrics,
+        tag: Option<&str>,
         max_line_bytes: usize,
-    ) -> (ReplyTo, Reply) {
-        let Self {
-            mut stats,
-            own,
-            reply_to,
-            ..
-        } = self;
+    ) -> Reply {
+        let Self { mut stats, own } = self;
         let counts: Vec<StatsFromMemory> = counts.into_iter().collect();
         let served = counts.iter().flat_map(|counts| &counts.served);
         let served: FxHashSet<OwnRoute> = served.copied().collect();
-        stats.connections = connections;
-        stats.unknown_acks = metrics.unknown_answers.value();
         stats.orphaned -= served
             .iter()
             .filter_map(|route| own.get(route))
@@ -182,14 +173,14 @@ impl StatsRequest {
         let mut rows = rows.into_values().collect();
         let mut reply = Reply::Stats(Box::new(stats));
         let mut line = Vec::new();
-        reply.encode(reply_to.tag.as_deref(), &mut line);
+        reply.encode(tag, &mut line);
         let room = max_line_bytes.saturating_sub(line.len());
         let is_cut = cut(&mut rows, room);
         if let Reply::Stats(stats) = &mut reply {
             stats.routes = rows;
             stats.more |= is_cut;
         }
-        (reply_to, reply)
+        reply
     }
 }
 

@@ -1,6 +1,6 @@
 //! Takes over what earlier leaders have delivered, and passes on what is in flight.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use race_wheel::{Key, Tick};
 
@@ -24,36 +24,32 @@ impl<S: Store> Scheduler<S> {
     ) {
         for adopted in copies {
             let until = self.now.after(adopted.left);
-            let copy = DeliveryCopy {
-                route: adopted.route,
-                seq: adopted.seq,
-                attempt: adopted.attempt,
-                end: None,
-            };
-            self.adopt_copy(consumer, adopted.id, copy, until);
+            let UnansweredDelivery {
+                route,
+                id,
+                seq,
+                attempt,
+                ..
+            } = adopted;
+            self.adopt_copy(consumer, DeliveryCopy::new(route, id, seq, attempt), until);
         }
     }
 
-    fn adopt_copy(
-        &mut self,
-        consumer: ConsumerId,
-        id: Arc<str>,
-        mut copy: DeliveryCopy,
-        until: Tick,
-    ) {
+    fn adopt_copy(&mut self, consumer: ConsumerId, mut copy: DeliveryCopy, until: Tick) {
         let Some(state) = self.consumers.get(consumer) else {
             return;
         };
-        if state.holds_id(&id) {
+        let known = state.copy(copy.seq);
+        if known.is_some() || self.consumers.holds_id(consumer, &copy.id) {
             // A connection has one copy of an id at a time. The answer to another one still counts.
-            if !state.has_copy(&id, &copy) {
-                self.consumers.add_late(consumer, id, copy);
+            if known.is_none_or(|known| !known.is_same(&copy)) {
+                self.consumers.add_late(consumer, copy);
             }
             return;
         }
         let (seq, attempt) = (copy.seq, copy.attempt);
         let is_of_round = self.tasks.round_mut(seq).is_some_and(|(task, round)| {
-            let is_this = task.id == id && task.route == copy.route;
+            let is_this = task.id == copy.id && task.route == copy.route;
             let is_of_round = is_this && round.adopt(consumer, attempt);
             if is_of_round {
                 task.attempt = task.attempt.max(attempt);
@@ -64,18 +60,15 @@ impl<S: Store> Scheduler<S> {
         if !is_of_round {
             let timer = Timer::CopyTimeout(Box::new(CopyTimeout {
                 consumer,
-                id: id.clone(),
                 seq,
                 ack_timeout: self.settings.of_route(&copy.route).ack_timeout,
             }));
             copy.end = Some(self.timers.insert(until, timer));
-            let copy = (consumer, attempt);
+            let holder = (consumer, attempt);
             let timers = &mut self.timers;
-            self.takeover.inherited.adopt(seq, copy, until, timers);
+            self.takeover.inherited.adopt(seq, holder, until, timers);
         }
-        if let Some(state) = self.consumers.get_mut(consumer) {
-            state.add_copy(id, copy);
-        }
+        self.consumers.add_copy(consumer, copy);
         if self.tasks.is_ready(seq) {
             self.claim_inherited(seq);
         }
@@ -102,8 +95,8 @@ impl<S: Store> Scheduler<S> {
         let Some(inherited) = self.takeover.inherited.get(seq) else {
             return false;
         };
-        let (id, after) = (task.id.clone(), task.attempt);
-        let live = self.live_copies(inherited, seq, &id, after);
+        let after = task.attempt;
+        let live = self.live_copies(inherited, seq, after);
         let failed = inherited.latest_failed_after(after);
         let is_missing =
             inherited.until() > self.now.monotonic && inherited.missing(after, live.len()) > 0;
@@ -120,7 +113,8 @@ impl<S: Store> Scheduler<S> {
         };
         for (consumer, _) in &live {
             let state = self.consumers.get_mut(*consumer);
-            if let Some(end) = state.and_then(|state| state.take_copy_timer(&id, seq)) {
+            let timer = state.and_then(|state| state.copy_timer_mut(seq)?.take());
+            if let Some(end) = timer {
                 self.timers.cancel(end);
             }
         }
@@ -142,12 +136,11 @@ impl<S: Store> Scheduler<S> {
         &self,
         inherited: &InheritedTask,
         seq: u64,
-        id: &str,
         after: u32,
     ) -> Vec<(ConsumerId, u32)> {
         let copies = inherited.copies().iter().filter(|(consumer, attempt)| {
             let state = self.consumers.get(*consumer);
-            *attempt > after && state.is_some_and(|state| state.has_in_flight(id, seq))
+            *attempt > after && state.is_some_and(|state| state.in_flight_copy(seq).is_some())
         });
         copies.copied().collect()
     }
@@ -155,10 +148,8 @@ impl<S: Store> Scheduler<S> {
     /// A copy was not sent, because the leadership was not known to hold any more. Its task is due
     /// again, and no round has failed.
     pub(super) fn handle_voided(&mut self, copy: &CopyId, attempt: u32) {
-        let CopyId { consumer, seq, id } = copy;
-        let unsent = self
-            .consumers
-            .take_unsent(*consumer, id, *seq, Some(attempt));
+        let CopyId { consumer, seq, .. } = copy;
+        let unsent = self.consumers.take_unsent(*consumer, *seq, Some(attempt));
         if unsent.is_none() {
             return;
         }
@@ -184,7 +175,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A task is acknowledged. It may not be loaded yet, and connections may have copies of it.
-    pub(super) fn finish_inherited(&mut self, seq: u64, id: &Arc<str>) {
+    pub(super) fn finish_inherited(&mut self, seq: u64) {
         if self.takeover.inherited.is_empty() {
             return;
         }
@@ -195,20 +186,20 @@ impl<S: Store> Scheduler<S> {
             self.takeover.begin_finish(seq);
         }
         for (consumer, _) in inherited.copies() {
-            if self.consumers.mark_lost(*consumer, id, seq) {
+            if self.consumers.mark_lost(*consumer, seq) {
                 self.dispatch_for(*consumer);
             }
         }
     }
 
     /// Returns whether an earlier leader has delivered a task that is not loaded here.
-    pub(super) fn is_inherited(&self, seq: u64, id: &str) -> bool {
+    pub(super) fn is_inherited(&self, seq: u64) -> bool {
         if self.takeover.has_no_inherited() {
             return false;
         }
         let inherited = self.takeover.inherited.get(seq);
         let is_in_flight = inherited.is_some_and(|inherited| {
-            let live = self.live_copies(inherited, seq, id, 0);
+            let live = self.live_copies(inherited, seq, 0);
             let is_over = inherited.until() <= self.now.monotonic;
             !live.is_empty() || !is_over && inherited.missing(0, 0) > 0
         });
@@ -219,7 +210,7 @@ impl<S: Store> Scheduler<S> {
     /// Returns when it ends.
     pub(super) fn touch_inherited(
         &mut self,
-        (consumer, id, seq): (ConsumerId, &str, u64),
+        (consumer, seq): (ConsumerId, u64),
         route: &str,
         extend_ms: Option<u64>,
         end: Key,
@@ -232,7 +223,7 @@ impl<S: Store> Scheduler<S> {
             .inherited
             .extend(seq, consumer, until, timers)?;
         let end = self.timers.reschedule(end, until)?;
-        self.consumers.set_copy_timer(consumer, id, seq, end);
+        self.consumers.set_copy_timer(consumer, seq, end);
         Some(until)
     }
 
@@ -240,7 +231,7 @@ impl<S: Store> Scheduler<S> {
     /// and id: for a planned hand-over.
     pub fn in_flight(&self) -> impl Iterator<Item = (ConsumerId, UnansweredDelivery)> {
         let copies = self.consumers.in_flight();
-        let copies = copies.filter_map(|(consumer, id, copy)| {
+        let copies = copies.filter_map(|(consumer, copy)| {
             let until = match copy.end {
                 None => self.tasks.round(copy.seq)?.until(),
                 Some(_) => {
@@ -254,7 +245,7 @@ impl<S: Store> Scheduler<S> {
             };
             let adopted = UnansweredDelivery {
                 route: copy.route.clone(),
-                id: id.clone(),
+                id: copy.id.clone(),
                 seq: copy.seq,
                 attempt: copy.attempt,
                 left: self.time_left(until),

@@ -28,7 +28,6 @@ pub(super) enum Timer {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CopyTimeout {
     pub(super) consumer: ConsumerId,
-    pub(super) id: Arc<str>,
     pub(super) seq: u64,
     /// The ack timeout of its round.
     pub(super) ack_timeout: Duration,

@@ -39,7 +39,7 @@ impl<S: Store> Scheduler<S> {
         let Some(closed) = self.consumers.close(consumer) else {
             return;
         };
-        for (id, copy) in closed.unanswered {
+        for copy in closed.unanswered {
             if let Some(end) = copy.end {
                 self.timers.cancel(end);
             }
@@ -50,7 +50,7 @@ impl<S: Store> Scheduler<S> {
                 }
                 None => {
                     if let Some(inherited) = self.takeover.inherited.get(seq) {
-                        let others = self.live_copies(inherited, seq, &id, 0).len();
+                        let others = self.live_copies(inherited, seq, 0).len();
                         self.takeover.inherited.detach(seq, consumer, others);
                     }
                 }
@@ -67,7 +67,7 @@ impl<S: Store> Scheduler<S> {
     #[must_use]
     pub fn copies_of(&self, consumer: ConsumerId) -> Vec<GoneCopy> {
         let state = self.consumers.get(consumer).into_iter();
-        let copies = state.flat_map(|state| state.in_flight().map(|(_, copy)| copy));
+        let copies = state.flat_map(|state| state.in_flight());
         let mut copies: Vec<GoneCopy> = copies
             .filter(|copy| {
                 let inherited = || self.takeover.inherited.get(copy.seq);

@@ -16,10 +16,9 @@ use super::{
 };
 use crate::{driver::ServerEvent, log_limit::Warning, outbox::ConnectionOutbox};
 use hyper_delay_engine::{
+    front::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo},
     ledger::Actor,
-    scheduler::{
-        ClientRequest, ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, ServerInput,
-    },
+    scheduler::{ConsumerId, OperatorRequest},
 };
 use hyper_delay_protocol::{
     AdminRequest, Code, Line, ReadRequest, Refusal, Reply, Request, SessionRequest, TaskRequest,
@@ -188,7 +187,7 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
                 task_queries::get(responder, route, id, payload).await;
             }
             ReadRequest::List(list) => task_queries::list(responder, *list).await,
-            ReadRequest::Future => responder.pass_to_scheduler(ServerInput::Future),
+            ReadRequest::Future => responder.pass_to_scheduler(FrontInput::Future),
             ReadRequest::Count(bulk) => operator_queries::count(responder, *bulk).await,
             ReadRequest::Reasons { route, after } => {
                 operator_queries::reasons(responder, route, after).await;
@@ -214,9 +213,8 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
                 by: self.authentication.name(),
                 address: self.address,
             },
-            reply_to: self.reply_to(tag, weight),
         };
-        let input = ServerInput::OperatorRequested(Box::new(operated));
+        let input = FrontInput::Operated(self.reply_to(tag, weight), Box::new(operated));
         let _ = self.shared.events.send(ServerEvent::Input(input));
     }
 
@@ -329,7 +327,7 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             return true;
         }
         let pending = mem::take(&mut self.pending);
-        let input = ServerInput::Requested(self.id, pending);
+        let input = FrontInput::Requested(self.id, pending);
         self.shared.events.send(ServerEvent::Input(input)).is_ok()
     }
 }

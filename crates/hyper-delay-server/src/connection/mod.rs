@@ -47,9 +47,7 @@ use crate::{
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
-    clock::Clock,
-    metrics::Metrics,
-    scheduler::{ConsumerId, ServerInput},
+    clock::Clock, front::FrontInput, metrics::Metrics, scheduler::ConsumerId,
 };
 use hyper_delay_protocol::access::{TokenFailures, Tokens};
 use hyper_delay_store::ReadStore;
@@ -158,7 +156,7 @@ pub(crate) async fn serve<S: ReadStore>(
     // none of them is being written: a cancel may say then that they are not in flight.
     let _ = shared
         .events
-        .send(ServerEvent::Input(ServerInput::Closing(id)));
+        .send(ServerEvent::Input(FrontInput::Closing(id)));
     if timeout(writer::STALL_TIMEOUT, outbox.stop_deliveries())
         .await
         .is_err()
@@ -169,7 +167,7 @@ pub(crate) async fn serve<S: ReadStore>(
     }
     let _ = shared
         .events
-        .send(ServerEvent::Input(ServerInput::Closed(id)));
+        .send(ServerEvent::Input(FrontInput::Closed(id)));
     written = written
         || tokio::select! {
             () = outbox.all_answered() => false,
@@ -187,7 +185,7 @@ struct DisconnectGuard<'a>(&'a EventSender, ConsumerId);
 
 impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
-        let _ = self.0.send(ServerEvent::Input(ServerInput::Closed(self.1)));
+        let _ = self.0.send(ServerEvent::Input(FrontInput::Closed(self.1)));
         let _ = self.0.send(ServerEvent::Disconnected(self.1));
     }
 }

@@ -24,7 +24,8 @@ use crate::{
     driver::{EventSender, ServerEvent},
     outbox::ConnectionOutbox,
 };
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage};
+use hyper_delay_engine::front::ConsumerMessage;
+use hyper_delay_engine::scheduler::ConsumerId;
 use hyper_delay_protocol::{Line, Reply, access::Grant};
 use hyper_delay_store::ReadStore;
 
@@ -142,9 +143,7 @@ async fn answer<S: ReadStore>(
     let mut replies = messages.into_iter();
     replies.find_map(|message| match message {
         ConsumerMessage::Reply { reply, .. } => Some(reply),
-        ConsumerMessage::Done(_) | ConsumerMessage::Deliver { .. } | ConsumerMessage::Credit(_) => {
-            None
-        }
+        ConsumerMessage::Done(_) | ConsumerMessage::Deliver { .. } => None,
     })
 }
 

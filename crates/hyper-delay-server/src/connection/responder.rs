@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 use super::ConnectionContext;
 use crate::{driver::ServerEvent, log_limit::Warning, outbox::ConnectionOutbox};
 use hyper_delay_engine::{
+    front::{ConsumerMessage, FrontInput, ReplyTo},
     ledger::LedgerView,
-    scheduler::{ConsumerMessage, ReplyTo, ServerInput},
 };
 use hyper_delay_protocol::{Code, Refusal, Reply};
 use hyper_delay_store::{ReadStore, StoreError};
@@ -96,7 +96,7 @@ impl<S> Responder<'_, S> {
     }
 
     /// Passes an input to the scheduler, which completes the reply and sends it.
-    pub(super) fn pass_to_scheduler(self, input: impl FnOnce(ReplyTo) -> ServerInput) {
+    pub(super) fn pass_to_scheduler(self, input: impl FnOnce(ReplyTo) -> FrontInput) {
         let input = input(self.reply_to);
         let _ = self.shared.events.send(ServerEvent::Input(input));
     }

@@ -6,8 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::responder::{Responder, read_blocking};
 use hyper_delay_engine::{
+    front::{FrontInput, StatsRequest},
     ledger::LedgerView,
-    scheduler::{RouteSelection, ServerInput, StatsRequest},
+    scheduler::RouteSelection,
 };
 use hyper_delay_protocol::{
     Counts, RouteStats, Stats,
@@ -34,7 +35,7 @@ pub(super) async fn stats<S: ReadStore>(
     });
     match read.await {
         Ok((stats, own)) => responder.pass_to_scheduler(|reply_to| {
-            ServerInput::Stats(Box::new(StatsRequest {
+            FrontInput::Stats(Box::new(StatsRequest {
                 stats,
                 own,
                 selection: RouteSelection {

@@ -11,8 +11,8 @@ use super::{
     responder::{LINE_OVERHEAD, Responder, read_blocking},
 };
 use hyper_delay_engine::{
+    front::{FrontInput, TaskLookup},
     ledger::{LedgerView, ListingQuery, ListingRow, Position},
-    scheduler::{ServerInput, TaskLookup},
 };
 use hyper_delay_protocol::{Content, Headers, ListRequest, Reply, TaskState, TaskView};
 use hyper_delay_store::{ReadStore, StoreError};
@@ -69,7 +69,7 @@ pub(super) async fn list<S: ReadStore>(responder: Responder<'_, S>, request: Lis
 /// Passes a reply to the scheduler, which marks the tasks in flight and sends it.
 fn pass_to_scheduler<S>(responder: Responder<'_, S>, seqs: Vec<u64>, reply: Reply) {
     responder.pass_to_scheduler(|reply_to| {
-        ServerInput::TaskLookup(Box::new(TaskLookup {
+        FrontInput::TaskLookup(Box::new(TaskLookup {
             seqs,
             reply,
             reply_to,

@@ -13,7 +13,9 @@ use tokio::{
 
 use super::*;
 use crate::replica_events::{ReplicaEvent, ReplicaEventSender};
-use hyper_delay_engine::{authority::Authority, clock::nanos, scheduler::ConsumerMessage};
+use hyper_delay_engine::{
+    authority::Authority, clock::nanos, front::ConsumerMessage, scheduler::UnsentReason,
+};
 use hyper_delay_fjall::file_descriptors::Descriptors;
 use hyper_delay_protocol::{Accept, Compression, Reply};
 use hyper_delay_store::{
@@ -79,7 +81,6 @@ fn deliver_until(outbox: &ConnectionOutbox, seq: u64, until: Tick) {
         attempt: 1,
         until,
         write_by: until,
-        expires_at: None,
         accept: Accept::default(),
         authority: None,
     });
@@ -158,7 +159,7 @@ async fn is_closed(inbox: &Receiver<ServerEvent>, patience: Duration) -> bool {
     let closed = async {
         while !matches!(
             event(inbox).await,
-            ServerEvent::Input(ServerInput::Closed(_))
+            ServerEvent::Input(FrontInput::Closed(_))
         ) {}
     };
     timeout(patience, closed).await.is_ok()
@@ -195,7 +196,8 @@ async fn a_read_that_panics_makes_its_task_unreadable_and_delivers_the_next() {
     deliver(&world.outbox, SEQ);
     world.outbox.wake();
     let event = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-    let ServerEvent::Input(ServerInput::Undeliverable { copy, reason }) = event else {
+    let ServerEvent::Input(FrontInput::NotSent(copy, UnsentReason::Undeliverable(reason))) = event
+    else {
         panic!("{event:?} is no damage");
     };
     assert_eq!((copy.consumer, copy.seq), (1, DAMAGED));
@@ -226,13 +228,12 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
         attempt: 2,
         until: Tick::new(u64::MAX),
         write_by: Tick::new(u64::MAX),
-        expires_at: None,
         accept: Accept::default(),
         authority: Some(authority),
     });
     world.outbox.wake();
     let next = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-    let ServerEvent::Input(ServerInput::Voided { copy, attempt, .. }) = next else {
+    let ServerEvent::Input(FrontInput::Revoked { copy, attempt, .. }) = next else {
         panic!("{next:?} does not give it back");
     };
     assert_eq!((copy.seq, attempt), (DAMAGED, 2));
@@ -259,7 +260,9 @@ async fn a_copy_whose_time_to_answer_has_passed_is_not_written() {
     timeout(PATIENCE, read).await.unwrap().unwrap();
     assert_eq!(line, "{\"kind\":\"pong\"}\n");
     let event = world.inbox.try_recv();
-    let Ok(ServerEvent::Input(ServerInput::SentTooLate { copy, attempt, .. })) = event else {
+    let Ok(ServerEvent::Input(FrontInput::NotSent(copy, UnsentReason::TooLate { attempt, .. }))) =
+        event
+    else {
         panic!("the scheduler is not told: {event:?}");
     };
     assert_eq!((copy.consumer, copy.seq, attempt), (1, SEQ, 1));
@@ -296,7 +299,10 @@ async fn a_copy_whose_time_passes_during_the_write_before_it_is_not_written() {
     assert!(
         matches!(
             event,
-            Ok(ServerEvent::Input(ServerInput::SentTooLate { .. }))
+            Ok(ServerEvent::Input(FrontInput::NotSent(
+                _,
+                UnsentReason::TooLate { .. }
+            )))
         ),
         "{event:?}"
     );
@@ -329,7 +335,9 @@ async fn while_a_connection_takes_no_bytes_late_copies_are_told_in_time() {
     deliver_until(&world.outbox, SEQ + 1, Tick::new(soon + 1));
     for seq in [SEQ, SEQ + 1] {
         let reported = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-        let ServerEvent::Input(ServerInput::SentTooLate { copy, attempt, .. }) = reported else {
+        let ServerEvent::Input(FrontInput::NotSent(copy, UnsentReason::TooLate { attempt, .. })) =
+            reported
+        else {
             panic!("{reported:?} is no late copy");
         };
         assert_eq!((copy.consumer, copy.seq, attempt), (1, seq, 1));
@@ -344,7 +352,7 @@ async fn what_a_broken_connection_was_not_written_is_told_before_its_end() {
     assert!(is_closed(&world.inbox, PATIENCE).await);
     let unwritten = world.outbox.take_unwritten().into_iter();
     let unwritten = unwritten.map(|input| match input {
-        ServerInput::Unwritten { copy, attempt: 1 } => copy.seq,
+        FrontInput::NotSent(copy, UnsentReason::Unwritten { attempt: 1 }) => copy.seq,
         input => panic!("{input:?}"),
     });
     // The first copy was written in part.

@@ -21,9 +21,10 @@ use crate::{
 use hyper_delay_engine::{
     authority::Authority,
     clock::nanos,
+    front::{ConsumerMessage, FrontInput},
     ledger::LedgerView,
     metrics::Metrics,
-    scheduler::{ConsumerMessage, CopyId, ServerInput},
+    scheduler::{CopyId, UnsentReason},
 };
 use hyper_delay_protocol::{self, Accept, Encoder, Reply, inflate, trace_context};
 use hyper_delay_store::{ReadStore, StoreError};
@@ -211,7 +212,6 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
                 Ok(weight)
             }
             ConsumerMessage::Done(weight) => Ok(weight),
-            ConsumerMessage::Credit(_) => Ok(0),
             ConsumerMessage::Deliver {
                 seq,
                 route,
@@ -224,12 +224,12 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
                 ..
             } => {
                 let copy = self.outbox.copy_of(seq, id);
-                let is_void = |it: &Arc<Authority>| !it.holds(self.outbox.now());
-                if authority.as_ref().is_some_and(is_void) {
-                    self.outbox.report(ServerInput::Voided {
+                let is_void = |it: &&Arc<Authority>| !it.holds(self.outbox.now());
+                if let Some(authority) = authority.as_ref().filter(is_void) {
+                    self.outbox.report(FrontInput::Revoked {
                         copy,
                         attempt,
-                        authority,
+                        authority: authority.clone(),
                     });
                 } else if write_by <= self.now {
                     self.outbox.report_too_late(copy, attempt, until);
@@ -299,12 +299,12 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
         let input = match written {
             Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
-            Ok(_) => ServerInput::Unsent(copy),
-            Err(error) if error.is_damage() => match self.replicas {
-                Some(replicas) => {
+            Ok(_) => FrontInput::NotSent(copy, UnsentReason::Gone),
+            Err(error) if error.is_damage() => match self.replicas.zip(authority) {
+                Some((replicas, authority)) => {
                     // Other nodes have it whole.
                     let _ = replicas.send(ReplicaEvent::Damaged(seq, error));
-                    ServerInput::Voided {
+                    FrontInput::Revoked {
                         copy,
                         attempt,
                         authority,
@@ -325,12 +325,12 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
         route: &str,
         copy: CopyId,
         error: &dyn fmt::Display,
-    ) -> ServerInput {
+    ) -> FrontInput {
         let (id, reason) = (&*copy.id, error.to_string());
         let cause = format!("task {id:?} on route {route:?}: {reason}");
         self.logs.warn(warning, cause);
         let reason = reason.into();
-        ServerInput::Undeliverable { copy, reason }
+        FrontInput::NotSent(copy, UnsentReason::Undeliverable(reason))
     }
 }
 

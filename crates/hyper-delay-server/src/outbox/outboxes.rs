@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::ConnectionOutbox;
-use hyper_delay_engine::scheduler::{ConsumerId, ConsumerMessage, ServerInput};
+use hyper_delay_engine::front::{ConsumerMessage, FrontInput};
+use hyper_delay_engine::scheduler::ConsumerId;
 
 /// The outboxes of all connections, and of peers without one.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ impl ConnectionOutboxes {
 
     /// Returns the inputs for the unwritten deliveries of a closed connection.
     #[must_use]
-    pub fn take_unwritten(&self, consumer: ConsumerId) -> Vec<ServerInput> {
+    pub fn take_unwritten(&self, consumer: ConsumerId) -> Vec<FrontInput> {
         let outbox = self.0.get(&consumer);
         outbox
             .map(|outbox| outbox.take_unwritten())

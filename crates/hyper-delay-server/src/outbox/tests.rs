@@ -3,7 +3,7 @@ use std::sync::mpsc::{self, Receiver};
 use super::*;
 use hyper_delay_protocol::Accept;
 
-fn outbox(capacity: usize) -> (ConnectionOutbox, Receiver<ServerInput>) {
+fn outbox(capacity: usize) -> (ConnectionOutbox, Receiver<FrontInput>) {
     let (reports, inbox) = mpsc::channel();
     let reports = ReportSender::new(move |report| drop(reports.send(report)));
     (
@@ -38,7 +38,6 @@ fn delivery(seq: u64, until: Tick) -> ConsumerMessage {
         attempt: 1,
         until,
         write_by: until,
-        expires_at: None,
         accept: Accept::default(),
         authority: None,
     }
@@ -65,9 +64,9 @@ async fn a_long_queue_drops_late_deliveries_and_nothing_else_and_says_so() {
     });
     assert!(live.eq((0..10_000).step_by(10)), "in their order");
     let reported = inbox.try_iter().map(|event| match event {
-        ServerInput::SentTooLate {
-            copy, attempt: 1, ..
-        } => (copy.consumer, copy.seq),
+        FrontInput::NotSent(copy, UnsentReason::TooLate { attempt: 1, .. }) => {
+            (copy.consumer, copy.seq)
+        }
         event => panic!("{event:?}"),
     });
     let late = messages.iter().filter_map(|message| match message {
@@ -92,7 +91,9 @@ async fn what_is_not_written_is_told_at_the_end_and_replies_stay() {
         .take_unwritten()
         .into_iter()
         .map(|input| match input {
-            ServerInput::Unwritten { copy, attempt: 1 } => (copy.consumer, copy.seq),
+            FrontInput::NotSent(copy, UnsentReason::Unwritten { attempt: 1 }) => {
+                (copy.consumer, copy.seq)
+            }
             input => panic!("{input:?}"),
         });
     assert_eq!(unwritten.collect::<Vec<_>>(), [(7, 1), (7, 2), (7, 3)]);
@@ -116,7 +117,7 @@ async fn a_writer_that_cannot_write_drops_what_is_late_and_knows_the_next() {
     }
     let late = || {
         let late = inbox.try_iter().map(|event| match event {
-            ServerInput::SentTooLate { copy, .. } => copy.seq,
+            FrontInput::NotSent(copy, UnsentReason::TooLate { .. }) => copy.seq,
             event => panic!("{event:?}"),
         });
         late.collect::<Vec<_>>()

@@ -227,42 +227,14 @@ fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
         seq: 3,
         id: "x".into(),
     };
-    world.event(ForwarderEvent::Input(ServerInput::Unsent(copy)));
+    world.event(ForwarderEvent::Input(FrontInput::NotSent(
+        copy,
+        UnsentReason::Gone,
+    )));
     let sent = world.sent();
     assert!(matches!(&sent[..], [ToLeader::NotSent(CLIENT, not_sent)] if not_sent.seq == 3));
     world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
     assert_eq!(world.replies(), ["acked"], "there is no such delivery");
-}
-
-#[test]
-fn a_named_answer_takes_the_delivery_it_names() {
-    let mut deliveries = crate::forward::deliveries::ServedDeliveries::new(10);
-    let named = |id: &str, attempt| DeliverySelector {
-        id: id.into(),
-        route: None,
-        attempt,
-    };
-    assert!(deliveries.take_answered(&named("x", None)).is_none());
-    let authority = Arc::new(Authority::new(0, Tick::new(10)));
-    let delivered = crate::forward::deliveries::ServedDelivery {
-        shard: ShardId(0),
-        route: "r".into(),
-        seq: 1,
-        attempt: 2,
-        epoch: 1,
-        until: Tick::new(5),
-        until_at_leader: Tick::new(5),
-        write_by: Tick::new(4),
-        expires: None,
-        authority,
-    };
-    let added = deliveries.add(&"x".into(), delivered, Tick::ZERO);
-    assert!(added.is_some());
-    assert!(deliveries.take_answered(&named("x", Some(1))).is_none());
-    deliveries.prune(Tick::new(5));
-    assert_eq!(deliveries.len(), 0);
-    let late = deliveries.take_answered(&named("x", Some(2))).unwrap();
-    assert_eq!((late.seq, &*late.route), (1, "r"));
 }
 
 #[test]
@@ -284,14 +256,11 @@ fn late_acks_of_as_many_deliveries_as_the_highest_credit_count() {
     let grant = world.holds();
     world.leader_sends(0, "b", ToServing::Granted { epoch: 7, grant });
     world.now = 31_000;
-    let connection = world.forwarder.connections.get_mut(&CLIENT).unwrap();
-    connection.deliveries.prune(at(31_000).monotonic);
-    let named = DeliverySelector {
-        id: "task-0".into(),
-        route: None,
-        attempt: None,
-    };
-    assert!(connection.deliveries.take_answered(&named).is_some());
+    world.asks(r#"{"kind":"ack","id":"task-0","confirm":true}"#);
+    let sent = world.sent();
+    let is_acked =
+        |it: &ToLeader| matches!(it, ToLeader::Acked { revision, .. } if revision.seq == 0);
+    assert!(sent.iter().any(is_acked), "{sent:?}");
 }
 
 #[test]

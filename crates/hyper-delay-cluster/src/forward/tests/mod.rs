@@ -12,18 +12,17 @@ use race_wheel::Tick;
 use super::{
     wire::{
         ForwardedCopy, ForwardedRequest, LeaderQuery, LeaderQueryAnswer, LeadershipGrant,
-        ToConnection, ToLeader, ToServing, UnsentDelivery, UnsentReason,
+        ToConnection, ToLeader, ToServing, UnsentDelivery,
     },
     *,
 };
-use crate::log::Member;
+use crate::{log::Member, shard_of};
 use hyper_delay_engine::{
+    front::{ClientRequest, ReplyTo, StatsRequest},
     ledger::TaskRevision,
-    scheduler::{ClientRequest, CopyId, CreditChange, ReplyTo, RouteSelection, StatsRequest},
+    scheduler::{CopyId, CreditChange, RouteRequest, RouteSelection, UnsentReason},
 };
-use hyper_delay_protocol::{
-    Accept, DeliverySelector, Reason, RegisterMode, Request, Stats, TaskRequest, parse,
-};
+use hyper_delay_protocol::{Accept, Code, Reason, RegisterMode, Request, Stats, parse};
 
 const MILLI: u64 = 1_000_000;
 const CLIENT: ConsumerId = 5;
@@ -43,23 +42,23 @@ struct World {
 
 impl World {
     fn new(shards: u16) -> Self {
-        let setup = ForwarderSetup {
-            node: "a".into(),
-            shards,
-            lease: Duration::from_millis(2_000),
+        let config = Config {
             credit: 10,
             max_routes_per_connection: 3,
             max_routes: 5,
-            max_delay_millis: 86_400_000,
+            max_delay_days: 1,
             max_line_bytes: 65_536,
+            ..Config::default()
         };
+        let lease = Duration::from_millis(2_000);
+        let setup = ForwarderSetup::new("a".into(), shards, lease, &config);
         let mut world = Self {
             forwarder: Forwarder::new(setup, Arc::default(), at(0)),
             now: 0,
         };
         world.event(ForwarderEvent::Linked("b".into()));
         world.event(ForwarderEvent::Linked("c".into()));
-        world.event(ForwarderEvent::Input(ServerInput::Opened(CLIENT)));
+        world.event(ForwarderEvent::Input(FrontInput::Opened(CLIENT)));
         world
     }
 
@@ -82,7 +81,7 @@ impl World {
             weight: 3,
             grant: None,
         };
-        self.event(ForwarderEvent::Input(ServerInput::Requested(
+        self.event(ForwarderEvent::Input(FrontInput::Requested(
             consumer,
             vec![ask],
         )));

@@ -73,16 +73,15 @@ fn what_waits_on_a_connection_that_closes_goes_back_before_its_end() {
     // Its content is not here yet.
     world.delivers(0, ("r", "y", 3), 8);
     world.sent();
-    world.event(ForwarderEvent::Input(ServerInput::Closing(CLIENT)));
-    world.event(ForwarderEvent::Input(ServerInput::Unwritten {
-        copy: CopyId {
-            consumer: CLIENT,
-            seq: 1,
-            id: "x".into(),
-        },
-        attempt: 1,
-    }));
-    world.event(ForwarderEvent::Input(ServerInput::Closed(CLIENT)));
+    world.event(ForwarderEvent::Input(FrontInput::Closing(CLIENT)));
+    let copy = CopyId {
+        consumer: CLIENT,
+        seq: 1,
+        id: "x".into(),
+    };
+    let why = UnsentReason::Unwritten { attempt: 1 };
+    world.event(ForwarderEvent::Input(FrontInput::NotSent(copy, why)));
+    world.event(ForwarderEvent::Input(FrontInput::Closed(CLIENT)));
     assert_eq!(not_sent(&world.sent()), [(1, false), (2, true), (3, true)]);
 }
 

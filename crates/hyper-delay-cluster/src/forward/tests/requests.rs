@@ -83,7 +83,7 @@ fn too_many_routes_are_refused() {
 fn the_connections_of_a_node_share_its_bound_of_routes() {
     const OTHER: ConsumerId = CLIENT + 1;
     let mut world = World::new(1);
-    world.event(ForwarderEvent::Input(ServerInput::Opened(OTHER)));
+    world.event(ForwarderEvent::Input(FrontInput::Opened(OTHER)));
     for (number, consumer) in (0..).zip([CLIENT, CLIENT, CLIENT, OTHER, OTHER]) {
         let register = format!(r#"{{"kind":"register","route_key":"r{number}"}}"#);
         world.asks_as(consumer, &register);
@@ -109,12 +109,12 @@ fn a_schedule_without_a_route_gets_one_and_an_id() {
     else {
         panic!("{sent:?}");
     };
-    let ForwardedRequest::Request(TaskRequest::Schedule(schedule), _) = &**asked else {
+    let ForwardedRequest::Request(RouteRequest::Schedule { schedule, .. }) = &**asked else {
         panic!("{asked:?}");
     };
     assert_eq!(schedule.route.as_ref(), Some(bound));
     assert!(schedule.id.is_some());
-    world.event(ForwarderEvent::Input(ServerInput::Closed(CLIENT)));
+    world.event(ForwarderEvent::Input(FrontInput::Closed(CLIENT)));
     assert!(matches!(world.sent()[..], [ToLeader::Closed(CLIENT)]));
 }
 

@@ -17,7 +17,7 @@ fn a_request_waits_for_a_leader() {
     };
     assert!(matches!(
         **asked,
-        ForwardedRequest::Request(TaskRequest::Cancel { .. }, None)
+        ForwardedRequest::Request(RouteRequest::Cancel { .. })
     ));
     let reply = ToConnection::Reply(1, Reply::Pong);
     world.leader_sends(0, "b", ToServing::Connection(CLIENT, reply));
@@ -142,7 +142,7 @@ fn every_leader_hears_that_the_node_ends_before_its_connections_close() {
     world.up(0, "b", 7);
     world.asks(r#"{"kind":"register","route_key":"r"}"#);
     world.effects();
-    world.event(ForwarderEvent::Input(ServerInput::ShuttingDown));
+    world.event(ForwarderEvent::Input(FrontInput::ShuttingDown));
     assert!(matches!(world.sent()[..], [ToLeader::Ending]));
     world.up(1, "c", 8);
     let sent = world.sent();
@@ -206,6 +206,6 @@ fn counts_of_a_route_are_asked_of_all_leaders() {
             weight: 3,
         },
     };
-    world.event(ForwarderEvent::Input(ServerInput::Stats(Box::new(asked))));
+    world.event(ForwarderEvent::Input(FrontInput::Stats(Box::new(asked))));
     assert_eq!(world.sent().len(), 2);
 }

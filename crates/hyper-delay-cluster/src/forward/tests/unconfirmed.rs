@@ -127,7 +127,10 @@ fn the_same_leader_is_told_again_of_a_delivery_that_was_not_sent_and_another_one
             seq: 3,
             id: "x".into(),
         };
-        world.event(ForwarderEvent::Input(ServerInput::Unsent(copy)));
+        world.event(ForwarderEvent::Input(FrontInput::NotSent(
+            copy,
+            UnsentReason::Gone,
+        )));
         assert_eq!(heard(&mut world), ["void"]);
         world.event(ForwarderEvent::Unlinked("b".into()));
         let again = if is_same {

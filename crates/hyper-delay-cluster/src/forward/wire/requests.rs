@@ -8,9 +8,10 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+use hyper_delay_engine::scheduler::RouteRequest;
 use hyper_delay_protocol::{
     Accept, AdminRequest, BulkAct, BulkRequest, DeliverySelector, Filter, RegisterMode, Schedule,
-    TaskRequest,
+    access::{self, Grant},
 };
 
 /// A request as its bytes have it. Append new variants, and never move one.
@@ -135,96 +136,92 @@ impl WireRequest<'_> {
     }
 }
 
-impl<'a> From<&'a TaskRequest> for WireRequest<'a> {
-    fn from(request: &'a TaskRequest) -> Self {
+impl<'a> From<&'a RouteRequest> for WireRequest<'a> {
+    fn from(request: &'a RouteRequest) -> Self {
         match request {
-            TaskRequest::Schedule(schedule) => Self::Schedule(Cow::Borrowed(schedule)),
-            TaskRequest::Register {
-                route,
-                credit,
-                mode,
-                accept,
-            } => Self::Register {
+            RouteRequest::Schedule { schedule, .. } => Self::Schedule(Cow::Borrowed(schedule)),
+            RouteRequest::Register { route, mode } => Self::Register {
                 route: route.clone(),
-                credit: *credit,
+                credit: None,
                 mode: *mode,
-                accept: *accept,
+                accept: None,
             },
-            TaskRequest::Unregister { route } => Self::Unregister {
+            RouteRequest::Unregister { route } => Self::Unregister {
                 route: route.clone(),
             },
-            TaskRequest::Ack { delivery, confirm } => Self::Ack {
-                delivery: delivery.clone(),
-                confirm: *confirm,
-            },
-            TaskRequest::Nack {
-                delivery,
-                delay_ms,
-                reason,
-                failed,
-            } => Self::Nack {
-                delivery: delivery.clone(),
-                delay_ms: *delay_ms,
-                reason: reason.clone(),
-                failed: *failed,
-            },
-            TaskRequest::Touch {
-                delivery,
-                extend_ms,
-            } => Self::Touch {
-                delivery: delivery.clone(),
+            RouteRequest::Touch { named, extend_ms } => Self::Touch {
+                delivery: named.clone(),
                 extend_ms: *extend_ms,
             },
-            TaskRequest::Cancel { route, id } => Self::Cancel {
+            RouteRequest::Cancel { route, id } => Self::Cancel {
                 route: route.clone(),
                 id: id.clone(),
             },
-            TaskRequest::Ping => Self::Ping,
         }
     }
 }
 
-impl TryFrom<WireRequest<'_>> for TaskRequest {
-    type Error = UnexpectedRequest;
-
-    fn try_from(request: WireRequest<'_>) -> Result<Self, UnexpectedRequest> {
-        Ok(match request {
-            WireRequest::Schedule(schedule) => Self::Schedule(schedule.into_owned()),
-            WireRequest::Register {
-                route,
-                credit,
-                mode,
-                accept,
-            } => Self::Register {
-                route,
-                credit,
-                mode,
-                accept,
-            },
-            WireRequest::Unregister { route } => Self::Unregister { route },
-            WireRequest::Ack { delivery, confirm } => Self::Ack { delivery, confirm },
-            WireRequest::Nack {
-                delivery,
-                delay_ms,
-                reason,
-                failed,
-            } => Self::Nack {
-                delivery,
-                delay_ms,
-                reason,
-                failed,
-            },
-            WireRequest::Touch {
-                delivery,
+impl WireRequest<'_> {
+    /// Returns it as a request of a client to a route. A schedule has both of its names.
+    fn into_route_request(
+        self,
+        grant: Option<Arc<Grant>>,
+    ) -> Result<RouteRequest, UnexpectedRequest> {
+        Ok(match self {
+            Self::Schedule(schedule) => {
+                let schedule = schedule.into_owned();
+                let names = schedule.route.clone().zip(schedule.id.clone());
+                let (route, id) = names.ok_or(UnexpectedRequest {
+                    kind: "schedule without names",
+                    expected: "a client",
+                })?;
+                RouteRequest::Schedule {
+                    route,
+                    id,
+                    schedule,
+                    grant,
+                }
+            }
+            Self::Register { route, mode, .. } => RouteRequest::Register { route, mode },
+            Self::Unregister { route } => RouteRequest::Unregister { route },
+            Self::Touch {
+                delivery: named,
                 extend_ms,
-            } => Self::Touch {
-                delivery,
-                extend_ms,
-            },
-            WireRequest::Cancel { route, id } => Self::Cancel { route, id },
-            WireRequest::Ping => Self::Ping,
+            } => RouteRequest::Touch { named, extend_ms },
+            Self::Cancel { route, id } => RouteRequest::Cancel { route, id },
             other => return Err(other.unexpected("a client")),
         })
+    }
+}
+
+/// For `serde(with)`: a request to a route, with the grant of its client.
+pub(super) mod of_route {
+    use super::{Arc, Deserialize, Grant, RouteRequest, Serialize, WireRequest, access};
+
+    /// A request and a grant one after the other.
+    #[derive(Serialize, Deserialize)]
+    struct WithGrant<'a>(
+        WireRequest<'a>,
+        #[serde(with = "access::forwarded_grant")] Option<Arc<Grant>>,
+    );
+
+    pub(crate) fn serialize<S: serde::Serializer>(
+        request: &RouteRequest,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let grant = match request {
+            RouteRequest::Schedule { grant, .. } => grant.clone(),
+            _ => None,
+        };
+        WithGrant(WireRequest::from(request), grant).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<RouteRequest, D::Error> {
+        let WithGrant(request, grant) = WithGrant::deserialize(deserializer)?;
+        let request = request.into_route_request(grant);
+        request.map_err(serde::de::Error::custom)
     }
 }
 
@@ -310,8 +307,29 @@ mod tests {
     use super::*;
 
     /// Reads a request of a client from bytes with this number, and with zeros for its fields.
-    fn task_of(number: u8) -> Result<TaskRequest, UnexpectedRequest> {
-        wire_of(number).try_into()
+    fn task_of(number: u8) -> Result<RouteRequest, UnexpectedRequest> {
+        let request = match wire_of(number) {
+            WireRequest::Schedule(schedule) => WireRequest::Schedule(Cow::Owned(Schedule {
+                route: Some("route".into()),
+                id: Some("id".into()),
+                ..schedule.into_owned()
+            })),
+            request => request,
+        };
+        request.into_route_request(None)
+    }
+
+    #[test]
+    fn a_schedule_without_names_is_an_error() {
+        let schedule = WireRequest::Schedule(Cow::Owned(match wire_of(4) {
+            WireRequest::Schedule(schedule) => schedule.into_owned(),
+            other => panic!("{other:?}"),
+        }));
+        let error = schedule.into_route_request(None).unwrap_err();
+        assert!(
+            error.to_string().contains("schedule without names"),
+            "{error}"
+        );
     }
 
     fn wire_of(number: u8) -> WireRequest<'static> {
@@ -346,8 +364,8 @@ mod tests {
         }
         assert!(postcard::from_bytes::<WireRequest<'_>>(&[KINDS]).is_err());
         let expected = [
-            "hello", "auth", "stats", "dead", "get", "list", "future", "jobs", "audit", "reasons",
-            "backup",
+            "hello", "auth", "ack", "nack", "ping", "stats", "dead", "get", "list", "future",
+            "jobs", "audit", "reasons", "backup",
         ];
         assert_eq!(not_forwarded, expected);
     }

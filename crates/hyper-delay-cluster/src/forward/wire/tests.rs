@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::*;
 use hyper_delay_protocol::{
-    Accept, BulkAct, BulkRequest, Compression, Filter, Headers, Schedule, Terms,
-    access::{Right, TokenEntry},
+    BulkAct, BulkRequest, Compression, Filter, Headers, Schedule, Terms,
+    access::{Grant, Right, TokenEntry},
 };
 
 fn route() -> Arc<str> {
@@ -33,8 +33,8 @@ fn assert_bytes(request: &ForwardedRequest, expected: &str) {
 
 /// A request of a client without a grant. Its bytes begin with the 0 of `ForwardedRequest::Request`
 /// and end with the 0 of no grant.
-fn assert_task(request: TaskRequest, expected: &str) {
-    let request = ForwardedRequest::Request(request, None);
+fn assert_task(request: RouteRequest, expected: &str) {
+    let request = ForwardedRequest::Request(request);
     assert_bytes(&request, &format!("00 {expected} 00"));
 }
 
@@ -58,30 +58,35 @@ fn schedule() -> Schedule {
     }
 }
 
+fn of_schedule(schedule: Schedule, grant: Option<Arc<Grant>>) -> RouteRequest {
+    RouteRequest::Schedule {
+        route: route(),
+        id: id(),
+        schedule,
+        grant,
+    }
+}
+
 #[test]
 fn registrations_keep_their_bytes() {
-    let register = TaskRequest::Register {
+    let register = RouteRequest::Register {
         route: route(),
-        credit: None,
         mode: RegisterMode::Shared,
-        accept: None,
     };
     assert_task(register, "02 046d61696c 00 00 00");
-    let register = TaskRequest::Register {
+    let register = RouteRequest::Register {
         route: route(),
-        credit: Some(300),
         mode: RegisterMode::Exclusive,
-        accept: Some(Accept::only(&[Compression::Zstd])),
     };
-    assert_task(register, "02 046d61696c 01ac02 01 010001");
-    let unregister = TaskRequest::Unregister { route: route() };
+    assert_task(register, "02 046d61696c 00 01 00");
+    let unregister = RouteRequest::Unregister { route: route() };
     assert_task(unregister, "03 046d61696c");
 }
 
 #[test]
 fn schedules_keep_their_bytes() {
     assert_task(
-        TaskRequest::Schedule(schedule()),
+        of_schedule(schedule(), None),
         "04 01027431 01046d61696c ac02 00 00 00 00 00",
     );
     let with_everything = Schedule {
@@ -99,7 +104,7 @@ fn schedules_keep_their_bytes() {
         ..schedule()
     };
     assert_task(
-        TaskRequest::Schedule(with_everything),
+        of_schedule(with_everything, None),
         "04 01027431 01046d61696c ac02 01 030102ff 01 097b2261223a2262227d \
          01 019003 0101 0102 0103 00",
     );
@@ -111,8 +116,8 @@ fn grants_of_schedules_keep_their_bytes() {
     let (entry, _) = TokenEntry::new("job".into(), rights, vec!["m*".into()]).unwrap();
     let mut grant = entry.with_pending(Some(6), None).grant();
     grant.id = "x".into();
-    let request = TaskRequest::Schedule(schedule());
-    let request = ForwardedRequest::Request(request, Some(Arc::new(grant)));
+    let request = of_schedule(schedule(), Some(Arc::new(grant)));
+    let request = ForwardedRequest::Request(request);
     assert_bytes(
         &request,
         "00 04 01027431 01046d61696c ac02 00 00 00 00 00 01 0178 036a6f62 0100 01026d2a 00 0106 00",
@@ -120,39 +125,26 @@ fn grants_of_schedules_keep_their_bytes() {
 }
 
 #[test]
-fn answers_keep_their_bytes() {
+fn touches_keep_their_bytes() {
     let delivery = DeliverySelector {
         id: id(),
         route: Some(route()),
         attempt: Some(7),
     };
-    let ack = TaskRequest::Ack {
-        delivery: delivery.clone(),
-        confirm: true,
-    };
-    assert_task(ack, "05 027431 01046d61696c 0107 01");
-    let nack = TaskRequest::Nack {
-        delivery: delivery.clone(),
-        delay_ms: Some(300),
-        reason: Some("no".into()),
-        failed: true,
-    };
-    assert_task(nack, "06 027431 01046d61696c 0107 01ac02 01026e6f 01");
-    let touch = TaskRequest::Touch {
-        delivery,
+    let touch = RouteRequest::Touch {
+        named: delivery,
         extend_ms: Some(300),
     };
     assert_task(touch, "07 027431 01046d61696c 0107 01ac02");
 }
 
 #[test]
-fn cancels_and_pings_keep_their_bytes() {
-    let cancel = TaskRequest::Cancel {
+fn cancels_keep_their_bytes() {
+    let cancel = RouteRequest::Cancel {
         route: route(),
         id: id(),
     };
     assert_task(cancel, "08 046d61696c 027431");
-    assert_task(TaskRequest::Ping, "09");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use tokio::{
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{ConsumerMessage, ReplyTo, ServerInput},
+    front::{ConsumerMessage, FrontInput, ReplyTo},
 };
 use hyper_delay_protocol::{Encoder, Reply, Version, parse};
 use hyper_delay_server::{
@@ -111,8 +111,8 @@ fn pass_on(inbox: &Receiver<ServerEvent>) {
                 outboxes.insert(id, outbox);
                 continue;
             }
-            ServerEvent::Input(ServerInput::TaskLookup(seen)) => (seen.reply_to, seen.reply),
-            ServerEvent::Input(ServerInput::Stats(asked)) => {
+            ServerEvent::Input(FrontInput::TaskLookup(seen)) => (seen.reply_to, seen.reply),
+            ServerEvent::Input(FrontInput::Stats(asked)) => {
                 (asked.reply_to, Reply::Stats(Box::new(asked.stats)))
             }
             ServerEvent::HasConsumers(_, answer) => {

@@ -240,7 +240,7 @@ impl Cluster {
             }
         };
         let handle = &self.node(leader).node.shards()[shard];
-        handle.input(schedule(shard, ["task-0".into()]));
+        schedule(shard, ["task-0".into()]).for_each(|input| handle.input(input));
     }
 
     pub(super) fn node(&self, node: usize) -> &RunningNode {
@@ -308,7 +308,7 @@ impl Cluster {
             let leader = self.leader_of(shard).await;
             let handle = &self.node(leader).node.shards()[shard];
             assert_eq!(handle.id(), id(shard));
-            handle.input(schedule(shard, [task.clone()]));
+            schedule(shard, [task.clone()]).for_each(|input| handle.input(input));
             let repeat = Instant::now() + REPEAT;
             while !self.acknowledged.contains(&task) && Instant::now() < repeat {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -324,7 +324,7 @@ impl Cluster {
             let shard = number % SHARDS;
             let leader = self.leads(shard).expect("it is led");
             let handle = &self.node(leader).node.shards()[shard];
-            handle.input(schedule(shard, [task.clone()]));
+            schedule(shard, [task.clone()]).for_each(|input| handle.input(input));
             task
         });
         tasks.collect()

@@ -24,7 +24,7 @@ use crate::{
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{ConsumerMessage, SchedulerInput},
+    scheduler::{SchedulerInput, SchedulerMessage},
     sizes::Sizes,
 };
 use hyper_delay_protocol::Reply;
@@ -89,10 +89,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
                     scheduled += messages
                         .iter()
                         .map(|(_, message)| match message {
-                            ConsumerMessage::Reply {
-                                reply: Reply::Scheduled { .. },
-                                ..
-                            } => 1,
+                            SchedulerMessage::Reply(_, Reply::Scheduled { .. }) => 1,
                             other => panic!("{other:?}"),
                         })
                         .sum::<usize>();
@@ -107,7 +104,9 @@ async fn memory_of_a_node_with_a_million_tasks() {
             made += BURST;
             let id = ShardId(u16::try_from(shard).unwrap());
             let tasks = tasks.map(|task| format!("task-{task}").into());
-            node.shards()[usize::from(id.0)].input(requests::schedule(shard, tasks));
+            for input in requests::schedule(shard, tasks) {
+                node.shards()[usize::from(id.0)].input(input);
+            }
         }
         most = most.max(resident());
         tokio::time::sleep(Duration::from_millis(1)).await;

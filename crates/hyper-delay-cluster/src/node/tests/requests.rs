@@ -6,9 +6,9 @@ use super::fixture::PRODUCER;
 use crate::node::ShardNotice;
 use hyper_delay_engine::{
     clock::Clock,
-    scheduler::{ClientRequest, ConsumerMessage, SchedulerInput},
+    scheduler::{RequestId, RouteRequest, SchedulerInput, SchedulerMessage},
 };
-use hyper_delay_protocol::{Compression, Headers, Reply, Schedule, TaskRequest};
+use hyper_delay_protocol::{Compression, Headers, Reply, Schedule};
 
 /// When the tasks are due, in Unix milliseconds.
 static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);
@@ -26,34 +26,39 @@ pub(super) fn scheduled(notice: ShardNotice) -> Vec<Arc<str>> {
     let ids = messages
         .into_iter()
         .filter_map(|(_, message)| match message {
-            ConsumerMessage::Reply {
-                reply: Reply::Scheduled { id, .. },
-                ..
-            } => Some(id),
+            SchedulerMessage::Reply(_, Reply::Scheduled { id, .. }) => Some(id),
             _ => None,
         });
     ids.collect()
 }
 
 /// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.
-pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> SchedulerInput {
-    let asks = tasks.into_iter().map(|task| {
-        let request = TaskRequest::Schedule(Schedule {
+pub(super) fn schedule(
+    shard: usize,
+    tasks: impl IntoIterator<Item = Arc<str>>,
+) -> impl Iterator<Item = SchedulerInput> {
+    tasks.into_iter().map(move |id| {
+        let route = route(shard);
+        let schedule = Schedule {
             fire_at: *FAR_AHEAD,
-            id: Some(task),
-            route: Some(route(shard)),
+            id: Some(id.clone()),
+            route: Some(route.clone()),
             compression: Compression::None,
             payload: vec![7; 40].into(),
             replace: false,
             headers: Headers::default(),
             terms: None,
-        });
-        ClientRequest {
-            tag: None,
-            request,
-            weight: 1,
+        };
+        let request = RouteRequest::Schedule {
+            route,
+            id,
+            schedule,
             grant: None,
-        }
-    });
-    SchedulerInput::Requested(PRODUCER, asks.collect())
+        };
+        let id = RequestId {
+            consumer: PRODUCER,
+            number: 1,
+        };
+        SchedulerInput::Requested(id, Box::new(request))
+    })
 }

@@ -214,19 +214,13 @@ fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
     let (mut world, copies) = two_copies();
     world.now.wall_nanos += 7_000_000_000;
     world.to_peers.clear();
-    let delivery = hyper_delay_protocol::DeliverySelector {
+    let named = hyper_delay_protocol::DeliverySelector {
         id: copies[0].id.clone(),
         route: None,
         attempt: None,
     };
     let extend_ms = Some(50_000);
-    world.asks(
-        4,
-        TaskRequest::Touch {
-            delivery,
-            extend_ms,
-        },
-    );
+    world.asks(4, RouteRequest::Touch { named, extend_ms });
     world.settle();
     let until = world.to_peers.iter().find_map(|message| match message {
         ToServing::Connection(CLIENT, ToConnection::Touched(4, Reply::Touched { .. }, until)) => {

@@ -23,8 +23,9 @@ use super::{
 };
 use crate::{ShardId, forward::ForwarderEvent, shard_of};
 use hyper_delay_engine::{
+    front::{ConsumerMessage, FrontInput, ReplyTo},
     ledger::Actor,
-    scheduler::{ConsumerId, ConsumerMessage, OperatorRequest, ReplyTo, ServerInput},
+    scheduler::{ConsumerId, OperatorRequest},
 };
 use hyper_delay_protocol::{AdminRequest, Code, Reply};
 use tokens::LimitedTokens;
@@ -146,10 +147,7 @@ impl World {
             self.operators.connection = None;
             self.operators.unanswered.clear();
             if is_there {
-                let inputs = [
-                    ServerInput::Closing(consumer),
-                    ServerInput::Closed(consumer),
-                ];
+                let inputs = [FrontInput::Closing(consumer), FrontInput::Closed(consumer)];
                 for (pause, input) in (0..).zip(inputs) {
                     let event = SimulationEvent::Forwarder(life, ForwarderEvent::Input(input));
                     self.after(pause * MILLI, event);
@@ -163,7 +161,7 @@ impl World {
         self.operators.last += 1;
         let consumer = self.operators.last;
         self.operators.connection = Some((consumer, life));
-        let opened = ForwarderEvent::Input(ServerInput::Opened(consumer));
+        let opened = ForwarderEvent::Input(FrontInput::Opened(consumer));
         self.after(0, SimulationEvent::Forwarder(life, opened));
         self.operators.connection
     }
@@ -194,13 +192,13 @@ impl World {
         let operated = OperatorRequest {
             request,
             actor: Actor::default(),
-            reply_to: ReplyTo {
-                consumer,
-                tag: Some(tag),
-                weight: 1,
-            },
         };
-        let event = ForwarderEvent::Input(ServerInput::OperatorRequested(Box::new(operated)));
+        let to = ReplyTo {
+            consumer,
+            tag: Some(tag),
+            weight: 1,
+        };
+        let event = ForwarderEvent::Input(FrontInput::Operated(to, Box::new(operated)));
         let delay = self.operators.random.u64(MILLI..3 * MILLI);
         self.after(delay, SimulationEvent::Forwarder(life, event));
     }

@@ -19,7 +19,7 @@ pub(in crate::scheduler) enum TimeoutEffect {
 #[derive(Debug)]
 pub(in crate::scheduler) struct ClosedConsumer {
     pub(in crate::scheduler) routes: BTreeSet<Arc<str>>,
-    pub(in crate::scheduler) unanswered: Vec<(Arc<str>, DeliveryCopy)>,
+    pub(in crate::scheduler) unanswered: Vec<DeliveryCopy>,
     /// The revisions of the copies it left unanswered.
     pub(in crate::scheduler) late: Vec<u64>,
 }

@@ -1,73 +1,49 @@
 use super::*;
 
-fn named(id: &str, attempt: Option<u32>) -> DeliverySelector {
-    DeliverySelector {
-        id: id.into(),
-        route: None,
+fn with_copy(seq: u64) -> Consumer {
+    let mut consumer = Consumer::new();
+    consumer.change_loan(|lending| lending.lend(1));
+    assert!(consumer.add_copy(DeliveryCopy::new("route".into(), "id".into(), seq, 1)));
+    consumer
+}
+
+fn revision(attempt: u32) -> TaskRevision {
+    TaskRevision {
+        route: "route".into(),
+        id: "id".into(),
+        seq: 7,
         attempt,
     }
 }
 
-fn with_copy(seq: u64) -> Consumer {
-    let mut consumer = Consumer::new(1);
-    add_copy(&mut consumer, seq);
-    consumer
-}
-
-fn add_copy(consumer: &mut Consumer, seq: u64) {
-    let copy = DeliveryCopy {
-        route: "route".into(),
-        seq,
-        attempt: 1,
-        end: None,
-    };
-    consumer.add_copy("id".into(), copy);
+fn take(consumer: &mut Consumer, attempt: u32) -> Option<DeliveryCopy> {
+    consumer.take_copy(7, |copy| copy.is_of(&revision(attempt)))
 }
 
 #[test]
 fn an_answer_takes_the_copy_once() {
     let mut consumer = with_copy(7);
     assert!(!consumer.has_room());
-    assert!(consumer.take_answered(&named("id", Some(2))).is_none());
-    assert_eq!(
-        consumer.take_answered(&named("id", Some(1))).unwrap().seq,
-        7
-    );
-    assert!(consumer.take_answered(&named("id", None)).is_none());
+    assert!(take(&mut consumer, 2).is_none());
+    assert_eq!(take(&mut consumer, 1).unwrap().seq, 7);
+    assert!(take(&mut consumer, 1).is_none());
     assert!(consumer.has_room());
 }
 
 #[test]
-fn an_overdue_copy_is_late_and_returns_its_credit() {
+fn it_has_one_copy_of_a_revision() {
     let mut consumer = with_copy(7);
-    let until = Tick::new(100);
-    assert_eq!(consumer.time_out("id", 8, until), TimeoutEffect::Nothing);
-    assert!(!consumer.is_suspect(Tick::ZERO));
-    let late = TimeoutEffect::Late { forgotten: None };
-    assert_eq!(consumer.time_out("id", 7, until), late);
-    assert!(consumer.has_room() && !consumer.holds_id("id"));
-    assert!(consumer.is_suspect(Tick::new(99)) && !consumer.is_suspect(until));
-    assert_eq!(consumer.late_attempt("route", "id"), Some(1));
-    assert_eq!(
-        consumer.take_late_answered(&named("id", None)).unwrap().seq,
-        7
-    );
+    assert!(!consumer.add_copy(DeliveryCopy::new("other".into(), "id".into(), 7, 2)));
+    assert_eq!(consumer.load(), 1);
+    assert_eq!(&*consumer.copy(7).unwrap().route, "route");
 }
 
 #[test]
-fn any_answer_ends_the_suspicion() {
+fn a_lost_copy_takes_no_credit() {
     let mut consumer = with_copy(7);
-    consumer.time_out("id", 7, Tick::new(100));
-    assert!(consumer.take_answered(&named("other", None)).is_none());
-    assert!(!consumer.is_suspect(Tick::ZERO));
-}
-
-#[test]
-fn a_lost_copy_takes_no_credit_but_its_id() {
-    let mut consumer = with_copy(7);
-    assert!(consumer.mark_lost("id", 7) && !consumer.mark_lost("id", 7));
-    assert!(consumer.has_room() && consumer.holds_id("id"));
-    assert!(consumer.take_answered(&named("id", None)).is_none());
-    assert_eq!(consumer.time_out("id", 7, Tick::ZERO), TimeoutEffect::Freed);
-    assert!(!consumer.holds_id("id"));
+    assert!(consumer.mark_lost(7) && !consumer.mark_lost(7));
+    assert!(consumer.has_room());
+    assert!(consumer.in_flight_copy(7).is_none() && consumer.copy(7).is_some());
+    assert!(take(&mut consumer, 1).unwrap().is_lost);
+    assert_eq!(consumer.load(), 0);
 }

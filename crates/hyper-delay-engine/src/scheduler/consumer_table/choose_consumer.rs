@@ -30,6 +30,7 @@ impl ConsumerTable {
         avoided: AvoidedConsumers<'_>,
         now: Tick,
     ) -> Result<(usize, ConsumerId), NoConsumer> {
+        let holders = self.held.of(id);
         let mut best = None;
         let mut why = NoConsumer::NoCredit;
         for (place, candidate) in candidates.enumerate() {
@@ -39,7 +40,7 @@ impl ConsumerTable {
             if !consumer.has_room() {
                 continue;
             }
-            if consumer.holds_id(id) {
+            if holders.iter().any(|(holder, _)| *holder == candidate) {
                 if why == NoConsumer::NoCredit {
                     why = NoConsumer::IdInFlight;
                 }

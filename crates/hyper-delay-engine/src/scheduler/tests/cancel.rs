@@ -1,7 +1,7 @@
 //! What a cancel tells about the consumers of a task.
 
 use super::{Step, World, world::START};
-use crate::scheduler::SchedulerInput;
+use crate::front::FrontInput;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::Reply;
 
@@ -117,7 +117,7 @@ fn a_connection_that_is_about_to_close_has_its_copies_and_receives_no_other() {
     let closing = world.connect(&["route"]);
     world.schedule("first", START);
     world.settle();
-    world.input(SchedulerInput::Closing(closing));
+    world.input(FrontInput::Closing(closing));
     world.schedule("second", START);
     world.cancel("route", "first");
     world.settle();

@@ -82,8 +82,8 @@ impl Client {
                         .pop_front()
                         .expect("a cancel was committed");
                     if !in_flight {
-                        let mut in_flight = world.scheduler.consumers.in_flight();
-                        let copy = in_flight.find(|(_, _, copy)| copy.seq == seq);
+                        let mut in_flight = world.server.scheduler().consumers.in_flight();
+                        let copy = in_flight.find(|(_, copy)| copy.seq == seq);
                         assert!(copy.is_none(), "{copy:?} was cancelled");
                         self.gone.insert(seq);
                     }

@@ -12,8 +12,8 @@ use race_wheel::Tick;
 use super::{World, world::Delivered};
 use crate::ledger::TaskRevision;
 use crate::scheduler::{
-    ConsumerId, CreditChange, ForwardedAck, ForwardedNack, GoneCopy, ReplyTo, SchedulerInput,
-    UnansweredDelivery, consumer::Consumer, rate_limits::RateKey,
+    ConsumerId, CreditChange, GoneCopy, Nack, SchedulerInput, UnansweredDelivery,
+    consumer::Consumer, rate_limits::RateKey,
 };
 use hyper_delay_store::{
     ReadStore as _, Space,
@@ -112,7 +112,7 @@ impl World {
         let account = self.nodes.accounts.entry(consumer).or_default();
         account.lent += u32::from(credit);
         account.wants = false;
-        self.input(SchedulerInput::Lent(consumer, credit));
+        self.lead(SchedulerInput::Lent(consumer, credit));
     }
 
     /// Recalls some of what was lent and not recalled.
@@ -121,41 +121,47 @@ impl World {
         let most = account.lent - account.recalled;
         let credit = most.min(credit.into());
         account.recalled += credit;
-        self.input(SchedulerInput::Recalled(consumer, credit as u16));
+        self.lead(SchedulerInput::Recalled(consumer, credit as u16));
     }
 
     /// A connection has a delivery of an earlier leader.
     pub(super) fn adopt(&mut self, consumer: ConsumerId, adopted: UnansweredDelivery) {
         let until = self.now.after(adopted.left);
         let (seq, attempt) = (adopted.seq, adopted.attempt);
-        let state = self.scheduler.consumers.get(consumer);
-        if state.is_some_and(|state| !state.holds_id(&adopted.id)) {
+        let consumers = &self.server.scheduler().consumers;
+        let is_open = consumers.get(consumer).is_some();
+        if is_open && !consumers.holds_id(consumer, &adopted.id) {
             self.nodes.adopted.insert((consumer, seq, attempt));
             let held = (consumer, adopted.id.clone());
             self.nodes.held.insert(held, (seq, until));
-            let task = self.scheduler.tasks.get(seq);
+            let task = self.server.scheduler().tasks.get(seq);
             let is_task = task.is_none_or(|task| task.route == adopted.route);
             if self.is_of_next_round(&adopted) && is_task {
                 self.nodes.bar(seq, Some(consumer), until);
             }
         }
-        self.input(SchedulerInput::Adopted(consumer, vec![adopted]));
+        self.lead(SchedulerInput::Adopted(consumer, vec![adopted]));
     }
 
     /// Whether a connection has a copy of the current round. Another leader can have sent a copy
     /// with the same round number: that one does not delay the next delivery.
     fn is_of_round(&self, consumer: ConsumerId, copy: &UnansweredDelivery) -> bool {
-        let round = self.scheduler.tasks.round(copy.seq);
+        let round = self.server.scheduler().tasks.round(copy.seq);
         round.is_some_and(|round| round.holders().any(|holder| holder == consumer))
     }
 
     /// Whether a copy is of a round that this leader has not begun.
     fn is_of_next_round(&self, adopted: &UnansweredDelivery) -> bool {
         let UnansweredDelivery { seq, attempt, .. } = adopted;
-        if let Some(round) = self.scheduler.tasks.round(*seq) {
+        if let Some(round) = self.server.scheduler().tasks.round(*seq) {
             return round.previous_round().is_some_and(|after| *attempt > after);
         }
-        let in_memory = self.scheduler.tasks.get(*seq).map(|task| task.attempt);
+        let in_memory = self
+            .server
+            .scheduler()
+            .tasks
+            .get(*seq)
+            .map(|task| task.attempt);
         let name = key::name(&adopted.route, &adopted.id);
         let name = self.store.get(Space::Names, &name).unwrap();
         let on_disk = name.map(|name| record::decode::<Name>(&name).unwrap().attempt);
@@ -165,17 +171,17 @@ impl World {
 
     /// A revision was in flight at a hand-over.
     pub(super) fn withhold(&mut self, seq: u64, left: Duration) {
-        let round = self.scheduler.tasks.round(seq);
+        let round = self.server.scheduler().tasks.round(seq);
         if round.is_none_or(|round| round.previous_round().is_some()) {
             self.nodes.bar(seq, None, self.now.after(left));
         }
-        self.input(SchedulerInput::Withheld(vec![(seq, left)]));
+        self.lead(SchedulerInput::Withheld(vec![(seq, left)]));
     }
 
     /// A copy of a revision is gone.
     pub(super) fn gone(&mut self, seq: u64, attempt: u32, has_failed: bool) {
         self.nodes.barred.remove(&(seq, None));
-        self.input(SchedulerInput::CopiesGone(vec![GoneCopy {
+        self.lead(SchedulerInput::CopiesGone(vec![GoneCopy {
             seq,
             attempt,
             has_failed,
@@ -185,8 +191,8 @@ impl World {
     /// The node of a connection cannot be reached. Returns what the connection has, as its node
     /// would report it.
     pub(super) fn detach(&mut self, consumer: ConsumerId) -> Vec<UnansweredDelivery> {
-        let copies = self.scheduler.copies_of(consumer);
-        let in_flight = self.scheduler.in_flight();
+        let copies = self.server.scheduler().copies_of(consumer);
+        let in_flight = self.server.scheduler().in_flight();
         let in_flight = in_flight.filter(|(holder, _)| *holder == consumer);
         let in_flight: Vec<UnansweredDelivery> = in_flight.map(|(_, copy)| copy).collect();
         let mut known: Vec<_> = in_flight.iter().map(|it| (it.seq, it.attempt)).collect();
@@ -200,13 +206,15 @@ impl World {
                 self.nodes.bar(copy.seq, None, self.now.after(copy.left));
             }
         }
-        self.input(SchedulerInput::Detached(consumer));
+        // What it sends is lost with its node.
+        self.server.front_mut().close(consumer);
+        self.lead(SchedulerInput::Detached(consumer));
         in_flight
     }
 
     /// The revisions that the next leader is not to deliver for some time, one for each copy.
     pub(super) fn withheld_next(&self) -> Vec<(u64, Duration)> {
-        let scheduler = &self.scheduler;
+        let scheduler = self.server.scheduler();
         let left = |until: Tick| Duration::from_nanos(until.since(scheduler.now.monotonic));
         let known = scheduler.in_flight();
         let known: Vec<_> = known.map(|(_, copy)| (copy.seq, copy.left)).collect();
@@ -233,16 +241,19 @@ impl World {
             seq: delivered.seq,
             attempt: delivered.attempt,
         };
-        let confirm = Some(ReplyTo {
-            consumer: delivered.consumer,
-            tag: None,
-            weight: 1,
-        });
-        self.input(SchedulerInput::Acked(Box::new(ForwardedAck {
-            consumer: delivered.consumer,
-            revision,
-            confirm,
-        })));
+        self.forget(delivered);
+        let consumer = delivered.consumer;
+        let number = Some(self.server.request_number(consumer));
+        self.lead(SchedulerInput::Acked(consumer, Box::new(revision), number));
+    }
+
+    /// The front has no delivery that is answered without it.
+    fn forget(&mut self, delivered: &Delivered) {
+        let Delivered {
+            consumer, id, seq, ..
+        } = delivered;
+        let front = self.server.front_mut();
+        front.remove_unsent(*consumer, id, *seq, None);
     }
 
     pub(super) fn nack_by_name(
@@ -255,37 +266,47 @@ impl World {
             self.unharmed(delivered);
         }
         self.nodes.answered(delivered.consumer, &delivered.id);
-        self.input(SchedulerInput::Nacked(Box::new(ForwardedNack {
-            consumer: delivered.consumer,
-            named: delivered.named(),
+        self.forget(delivered);
+        let revision = TaskRevision {
+            route: delivered.route.clone(),
+            id: delivered.id.clone(),
             seq: delivered.seq,
+            attempt: delivered.attempt,
+        };
+        let nack = Nack {
+            revision,
             delay_ms,
             reason: None,
             failed,
-        })));
+        };
+        self.lead(SchedulerInput::Nacked(delivered.consumer, Box::new(nack)));
     }
 
     /// Another leader takes over, and the connections stay. It knows nothing of them yet.
     pub(super) fn take_over(&mut self, consumers: &[ConsumerId]) {
-        self.restart();
+        let before = self.restart();
+        self.server.keep_front(before);
         self.nodes = Nodes::default();
         for consumer in consumers {
-            self.input(SchedulerInput::Opened(*consumer));
+            self.lead(SchedulerInput::Opened(*consumer));
+            if self.server.front_mut().is_closing(*consumer) {
+                self.lead(SchedulerInput::Closing(*consumer));
+            }
         }
-        self.input(SchedulerInput::TookOver);
-        self.input(SchedulerInput::DeliveriesHeld(true));
+        self.lead(SchedulerInput::TookOver);
+        self.lead(SchedulerInput::DeliveriesHeld(true));
     }
 
     /// What is lent is used by no more copies than that, beside adopted ones, and what is recalled
     /// is returned.
     pub(super) fn check_credit(&self) {
         for (consumer, account) in &self.nodes.accounts {
-            let Some(state) = self.scheduler.consumers.get(*consumer) else {
+            let Some(state) = self.server.scheduler().consumers.get(*consumer) else {
                 continue;
             };
             let has = account.lent - account.returned;
             let copies = state.in_flight();
-            let own = copies.filter(|(_, copy)| {
+            let own = copies.filter(|copy| {
                 let copy = (*consumer, copy.seq, copy.attempt);
                 !self.nodes.adopted.contains(&copy)
             });
@@ -302,12 +323,15 @@ impl World {
 
     /// No task waits for a connection that has room, or that has not asked for credit.
     pub(super) fn check_waiting(&self) {
-        if self.scheduler.takeover.holds_deliveries || self.scheduler.is_shutting_down {
+        if self.server.scheduler().takeover.holds_deliveries
+            || self.server.scheduler().is_shutting_down
+        {
             return;
         }
-        for (name, route) in self.scheduler.routes.iter() {
+        for (name, route) in self.server.scheduler().routes.iter() {
             if self
-                .scheduler
+                .server
+                .scheduler()
                 .rate_limits
                 .is_awaited(&RateKey::Deliveries(name.clone()))
             {
@@ -315,12 +339,16 @@ impl World {
             }
             let mut position = route.first_ready(crate::ledger::Position::default());
             while let Some(ready) = position {
-                let task = self.scheduler.tasks.get(ready.seq).unwrap();
+                let task = self.server.scheduler().tasks.get(ready.seq).unwrap();
                 let consumers = route.consumers().iter();
                 for consumer in consumers {
-                    let state = self.scheduler.consumers.get(*consumer).unwrap();
+                    let state = self.server.scheduler().consumers.get(*consumer).unwrap();
                     assert!(
-                        state.holds_id(&task.id) || self.is_asked_for(*consumer, state),
+                        self.server
+                            .scheduler()
+                            .consumers
+                            .holds_id(*consumer, &task.id)
+                            || self.is_asked_for(*consumer, state),
                         "{task:?} of {name} waits for {consumer}: {state:?}"
                     );
                 }
@@ -333,6 +361,6 @@ impl World {
     fn is_asked_for(&self, consumer: ConsumerId, state: &Consumer) -> bool {
         let account = self.nodes.accounts.get(&consumer);
         let has_asked = account.is_some_and(|account| account.wants);
-        !state.has_room() && (has_asked || !state.is_lent() || state.is_closing())
+        !state.has_room() && (has_asked || !self.is_shard() || state.is_closing())
     }
 }

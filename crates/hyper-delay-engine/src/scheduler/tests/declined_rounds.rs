@@ -1,7 +1,8 @@
 //! Ends of rounds that are no failures: nothing was written, or the consumer says so.
 
 use super::{Step, World, world::START};
-use crate::scheduler::{ConsumerId, SchedulerInput};
+use crate::front::FrontInput;
+use crate::scheduler::ConsumerId;
 use hyper_delay_config::Config;
 use hyper_delay_store::Space;
 
@@ -36,7 +37,7 @@ fn give_back(world: &mut World, delay_ms: Option<u64>) {
 }
 
 fn failures(world: &World) -> Option<u32> {
-    let mut tasks = world.scheduler.tasks.iter();
+    let mut tasks = world.server.scheduler().tasks.iter();
     tasks.next().map(|(_, task, _)| task.failures)
 }
 
@@ -228,7 +229,7 @@ fn from_the_eleventh_in_a_row_on_each_is_a_failure() {
         assert_eq!(world.deliveries.len(), round);
         let failures = failures(&world).unwrap();
         assert_eq!(failures as usize, round.saturating_sub(11), "{round}");
-        let retries = world.scheduler.metrics.retries.value();
+        let retries = world.server.scheduler().metrics.retries.value();
         assert_eq!(retries, u64::from(failures), "{round}");
         give_back(&mut world, None);
         world.run(4_000);
@@ -304,7 +305,7 @@ fn what_a_closed_connection_was_not_written_has_not_failed() {
     assert!(world.deliveries[1].id == "unwritten".into());
     world.close(first);
     world.settle();
-    let tasks = world.scheduler.tasks.iter();
+    let tasks = world.server.scheduler().tasks.iter();
     let failures = tasks.map(|(_, task, _)| (task.id.to_string(), task.failures));
     let mut failures: Vec<_> = failures.collect();
     failures.sort();
@@ -348,7 +349,7 @@ fn the_round_is_counted_on_disk_and_the_failure_is_not() {
     assert_eq!(rounds(&world), [(first, 1), (second, 2)]);
     assert_eq!(failures(&world), Some(0));
     // A consumer that is gone does not rest.
-    world.input(SchedulerInput::Closed(second));
+    world.input(FrontInput::Closed(second));
     world.settle();
     assert_eq!(failures(&world), Some(1));
 }

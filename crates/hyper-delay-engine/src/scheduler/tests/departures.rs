@@ -1,7 +1,8 @@
 //! The routes of closed connections.
 
 use super::World;
-use crate::scheduler::{ConsumerId, NextCall, SchedulerInput};
+use crate::front::FrontInput;
+use crate::scheduler::{ConsumerId, NextCall};
 use hyper_delay_protocol::{RegisterMode, Reply, TaskRequest};
 
 /// The routes that a closed connection leaves in one go.
@@ -18,7 +19,7 @@ fn register(world: &mut World, consumer: ConsumerId, route: usize) {
 }
 
 fn registrations(world: &World) -> usize {
-    world.scheduler.routes.registrations()
+    world.registrations()
 }
 
 #[test]
@@ -26,13 +27,18 @@ fn a_closed_connection_leaves_a_bounded_number_of_routes_at_a_time() {
     let mut world = World::new(60_000, 64, 16);
     let consumer = world.connect(&[]);
     // As many as a connection may have.
-    let routes = world.scheduler.settings.max_routes_per_connection;
+    let routes = world
+        .server
+        .scheduler()
+        .settings
+        .config()
+        .max_routes_per_connection;
     for route in 0..routes {
         register(&mut world, consumer, route);
     }
     world.settle();
     assert_eq!(registrations(&world), routes);
-    world.input(SchedulerInput::Closed(consumer));
+    world.input(FrontInput::Closed(consumer));
     let mut left = routes.saturating_sub(CHUNK);
     while left > 0 {
         assert_eq!(registrations(&world), left);
@@ -42,7 +48,7 @@ fn a_closed_connection_leaves_a_bounded_number_of_routes_at_a_time() {
         left = after;
     }
     assert_eq!(registrations(&world), 0);
-    assert_eq!(world.scheduler.routes.iter().count(), 0);
+    assert_eq!(world.server.scheduler().routes.iter().count(), 0);
 }
 
 #[test]
@@ -52,12 +58,12 @@ fn a_route_that_is_registered_again_meanwhile_is_kept_for_its_new_consumer() {
     for route in 0..=CHUNK {
         register(&mut world, first, route);
     }
-    world.input(SchedulerInput::Closed(first));
+    world.input(FrontInput::Closed(first));
     assert_eq!(registrations(&world), 1, "the last route is not left yet");
     register(&mut world, second, CHUNK);
     world.settle();
     assert_eq!(registrations(&world), 1);
-    let (name, route) = world.scheduler.routes.iter().next().unwrap();
+    let (name, route) = world.server.scheduler().routes.iter().next().unwrap();
     assert_eq!(**name, format!("{CHUNK:09}"));
     assert_eq!(route.consumers(), [second]);
 }
@@ -66,7 +72,12 @@ fn a_route_that_is_registered_again_meanwhile_is_kept_for_its_new_consumer() {
 fn a_route_too_many_is_refused_and_one_that_is_registered_is_not() {
     let mut world = World::new(60_000, 64, 16);
     let consumer = world.connect(&[]);
-    let most = world.scheduler.settings.max_routes_per_connection;
+    let most = world
+        .server
+        .scheduler()
+        .settings
+        .config()
+        .max_routes_per_connection;
     for route in 0..=most {
         register(&mut world, consumer, route);
     }

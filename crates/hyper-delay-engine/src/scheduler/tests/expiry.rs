@@ -1,7 +1,8 @@
 //! Tasks that expire, on the frozen clock.
 
 use super::{Step, World, invariants, world::START};
-use crate::scheduler::{NextCall, SchedulerInput};
+use crate::front::FrontInput;
+use crate::scheduler::NextCall;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Terms};
 use hyper_delay_store::{Space, record::key};
@@ -41,7 +42,7 @@ fn a_task_is_removed_at_its_time_and_not_before() {
         world.run(1);
         assert_eq!(on_disk(&world), (0, 0), "{ahead}");
         assert_eq!(world.in_memory(), 0);
-        assert_eq!(world.scheduler.metrics().expired.value(), 1);
+        assert_eq!(world.server.scheduler().metrics().expired.value(), 1);
     }
 }
 
@@ -84,7 +85,7 @@ fn a_round_that_began_in_time_goes_on_and_no_other_begins() {
         world.run(50);
         assert_eq!((world.deliveries.len(), on_disk(&world)), (1, (0, 0)));
         let expired = u64::from(!acknowledged);
-        assert_eq!(world.scheduler.metrics().expired.value(), expired);
+        assert_eq!(world.server.scheduler().metrics().expired.value(), expired);
     }
 }
 
@@ -101,7 +102,7 @@ fn an_expiry_meets_a_change_that_is_under_way() {
         world.schedule_with(("route", "task"), START, 0, false, Some(terms));
         world.settle();
         world.pass(499);
-        world.input(SchedulerInput::Closed(consumer));
+        world.input(FrontInput::Closed(consumer));
         world.pass(1);
         world.tick();
         for step in [Step::Commit, Step::Tell, Step::Tick] {
@@ -136,7 +137,7 @@ fn many_expire_at_once() {
     world.settle();
     world.run(500);
     assert_eq!(on_disk(&world), (0, 0));
-    assert_eq!(world.scheduler.metrics().expired.value(), 2_000);
+    assert_eq!(world.server.scheduler().metrics().expired.value(), 2_000);
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn the_clock_is_set_back_while_an_expired_task_is_in_flight() {
         world.schedule_with(("route", "task"), START, 0, false, Some(EXPIRES));
         world.run(600);
         world.set_clock(-back);
-        world.input(SchedulerInput::Closed(consumer));
+        world.input(FrontInput::Closed(consumer));
         world.run(50);
         assert_eq!(on_disk(&world), (1, 1), "it waits for a consumer again");
         world.run(250);

@@ -1,7 +1,7 @@
 //! Hedged rounds, on the frozen clock.
 
 use super::{World, invariants, world::START};
-use crate::scheduler::SchedulerInput;
+use crate::front::FrontInput;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{AdminRequest, Reply};
 use hyper_delay_store::Space;
@@ -56,7 +56,7 @@ fn a_task_never_sticks_when_its_consumers_come_and_go_around_the_next_copy() {
                         world.nack_delivery(&copy, Some(10));
                     }
                 } else {
-                    world.input(SchedulerInput::Closed(first));
+                    world.input(FrontInput::Closed(first));
                 }
                 world.settle();
                 invariants::check(&world);

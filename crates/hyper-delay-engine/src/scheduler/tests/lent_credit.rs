@@ -1,7 +1,7 @@
 //! Credit that a connection is lent piece by piece.
 
 use super::{World, invariants, world::START};
-use crate::scheduler::SchedulerInput;
+use crate::front::FrontInput;
 use hyper_delay_config::Config;
 
 /// A shard of a cluster.
@@ -51,21 +51,6 @@ fn wanted(world: &World, consumer: u64) -> u32 {
 
 fn returned(world: &World, consumer: u64) -> u32 {
     world.nodes.accounts[&consumer].returned
-}
-
-#[test]
-fn a_shard_does_not_bound_the_registrations_of_all_nodes() {
-    let config = Config {
-        max_routes: 1,
-        ..Config::default()
-    };
-    let mut world = World::with(config, 60_000, 1000, 100);
-    world.scheduler.settings = world.scheduler.settings.for_shard(2);
-    for route in ["a", "b"] {
-        world.connect(&[route]);
-    }
-    world.settle();
-    assert_eq!(world.scheduler.routes.registrations(), 2);
 }
 
 #[test]
@@ -196,7 +181,7 @@ fn a_connection_that_is_about_to_close_gives_back_and_takes_nothing() {
     let mut world = shard();
     let consumer = world.connect(&["route"]);
     world.lend(consumer, 2);
-    world.input(SchedulerInput::Closing(consumer));
+    world.input(FrontInput::Closing(consumer));
     schedule(&mut world, "route", &["a"]);
     world.lend(consumer, 1);
     world.recall(consumer, 3);

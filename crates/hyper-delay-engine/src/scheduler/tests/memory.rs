@@ -138,7 +138,7 @@ fn overdue_tasks_are_read_while_many_others_wait() {
     world.restart();
     world.run(1000);
     assert_eq!(
-        world.scheduler.tasks.waiting(),
+        world.server.scheduler().tasks.waiting(),
         40,
         "more than half a window"
     );

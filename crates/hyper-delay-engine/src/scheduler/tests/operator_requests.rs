@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Step, World, invariants, world::START};
+use crate::front::FrontInput;
 use crate::scheduler::SchedulerInput;
 use hyper_delay_protocol::{AdminRequest, BulkAct, Code, Filter, Reply};
 use hyper_delay_store::Space;
@@ -48,7 +49,7 @@ fn graves(dead: u64) -> World {
         world.nack_delivery(&delivered, None);
     }
     world.settle();
-    world.input(SchedulerInput::Closed(consumer));
+    world.input(FrontInput::Closed(consumer));
     world.settle();
     assert_eq!(world.on_disk(Space::Dead) as u64, dead);
     world.deliveries.clear();
@@ -187,7 +188,7 @@ fn a_purge_removes_a_dead_letter_that_an_earlier_leader_has_delivered() {
     let mut world = graves(2);
     let is_long = Duration::from_secs(60);
     let all = (1..100).map(|seq| (seq, is_long)).collect();
-    world.input(SchedulerInput::Withheld(all));
+    world.lead(SchedulerInput::Withheld(all));
     world.bulk(BulkAct::Purge, "route", Filter::default());
     world.settle();
     assert_eq!(world.on_disk(Space::Dead), 0);

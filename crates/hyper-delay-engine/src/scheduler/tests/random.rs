@@ -14,6 +14,7 @@ use super::{
     world::Delivered,
 };
 use crate::{
+    front::FrontInput,
     scheduler::SchedulerInput,
     sizes::{Size, counts},
 };
@@ -112,7 +113,7 @@ fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
         HistoryEvent::Connect => client.consumers.push(world.connect(&[])),
         HistoryEvent::Closing(consumer) => {
             if let Some(consumer) = client.consumers.get(consumer) {
-                world.input(SchedulerInput::Closing(*consumer));
+                world.input(FrontInput::Closing(*consumer));
             }
         }
         HistoryEvent::Block(consumer) => {
@@ -242,8 +243,8 @@ fn finish(mut world: World, mut client: Client) {
     world.acking = true;
     world.unreadable.clear();
     let consumer = world.connect(&ROUTES);
-    if world.scheduler.settings.credit == 0 {
-        world.input(SchedulerInput::DeliveriesHeld(false));
+    if world.is_shard() {
+        world.lead(SchedulerInput::DeliveriesHeld(false));
         world.lend(consumer, 100);
     }
     for route in ROUTES {
@@ -286,8 +287,11 @@ fn finish(mut world: World, mut client: Client) {
     let index = meta.iter().filter(|(key, _)| key.starts_with(key::EXPIRY));
     assert_eq!(index.count(), 0, "the index of expiry");
     assert_eq!(world.in_memory(), 0);
-    assert!(world.scheduler.takeover.has_no_inherited());
-    assert!(world.scheduler.timers.is_empty(), "a timer is left");
+    assert!(world.server.scheduler().takeover.has_no_inherited());
+    assert!(
+        world.server.scheduler().timers.is_empty(),
+        "a timer is left"
+    );
 }
 
 fn nth_latest(world: &World, back: usize) -> Option<Delivered> {

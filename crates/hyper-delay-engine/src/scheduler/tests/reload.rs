@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{World, world::START};
-use crate::scheduler::{SchedulerInput, SchedulerSettings};
+use crate::front::FrontInput;
+use crate::scheduler::SchedulerSettings;
 use hyper_delay_config::Config;
 
 fn reload(world: &mut World, config: Config) {
     let settings = SchedulerSettings::from(Arc::new(config));
-    world.input(SchedulerInput::Settings(Box::new(settings)));
+    world.input(FrontInput::Settings(Box::new(settings)));
 }
 
 #[test]
@@ -22,8 +23,11 @@ fn new_settings_apply_to_routes_that_exist_and_leave_the_resolution_alone() {
         ..Config::default()
     };
     reload(&mut world, config);
-    assert_eq!(world.scheduler.settings.ack_timeout, Duration::from_secs(7));
-    assert_eq!(world.scheduler.settings.tick_millis, 1);
+    assert_eq!(
+        world.server.scheduler().settings.ack_timeout,
+        Duration::from_secs(7)
+    );
+    assert_eq!(world.server.scheduler().settings.tick_millis, 1);
     world.schedule("task", START);
     world.run(249);
     assert_eq!(world.deliveries.len(), 1);

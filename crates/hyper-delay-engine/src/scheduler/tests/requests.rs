@@ -4,21 +4,24 @@ use std::sync::Arc;
 
 use super::{World, delivered::Delivered};
 use crate::ledger::Actor;
-use crate::scheduler::{ClientRequest, ConsumerId, OperatorRequest, ReplyTo, SchedulerInput};
+use crate::{
+    front::{ClientRequest, FrontInput, ReplyTo},
+    scheduler::{ConsumerId, OperatorRequest},
+};
 use hyper_delay_protocol::{
     AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers, Schedule,
     TaskRequest, Terms,
 };
 
 /// Returns a request as the connection of a consumer sends it.
-fn as_input(consumer: ConsumerId, request: TaskRequest) -> SchedulerInput {
+fn as_input(consumer: ConsumerId, request: TaskRequest) -> FrontInput {
     let ask = ClientRequest {
         tag: None,
         request,
         weight: 1,
         grant: None,
     };
-    SchedulerInput::Requested(consumer, vec![ask])
+    FrontInput::Requested(consumer, vec![ask])
 }
 
 impl World {
@@ -34,13 +37,13 @@ impl World {
         let operated = OperatorRequest {
             request,
             actor: Actor::default(),
-            reply_to: ReplyTo {
-                consumer: 0,
-                tag: None,
-                weight: 1,
-            },
         };
-        self.input(SchedulerInput::OperatorRequested(Box::new(operated)));
+        let to = ReplyTo {
+            consumer: 0,
+            tag: None,
+            weight: 1,
+        };
+        self.input(FrontInput::Operated(to, Box::new(operated)));
     }
 
     pub(super) fn schedule(&mut self, id: &str, fire_at: u64) {
@@ -126,7 +129,7 @@ impl World {
             attempt,
             ..
         } = *delivered;
-        let consumers = &self.scheduler.consumers;
+        let consumers = &self.server.scheduler().consumers;
         let copy = consumers.in_flight_of(consumer, &delivered.named());
         if copy.is_some_and(|copy| copy.seq == seq) {
             self.outcomes.copy_end(seq, attempt, consumer);
@@ -135,5 +138,11 @@ impl World {
 
     pub(super) fn touch(&mut self, delivered: &Delivered, extend_ms: Option<u64>) {
         self.ask(delivered.consumer, delivered.touch(extend_ms));
+    }
+
+    /// The registrations that the scheduler has, those of closed connections included.
+    pub(super) fn registrations(&self) -> usize {
+        let routes = self.server.scheduler().routes.iter();
+        routes.map(|(_, route)| route.len()).sum()
     }
 }

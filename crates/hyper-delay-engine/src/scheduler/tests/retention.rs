@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{World, invariants, world::START};
-use crate::scheduler::{NextCall, SchedulerInput, SchedulerSettings};
+use crate::front::FrontInput;
+use crate::scheduler::{NextCall, SchedulerSettings};
 use hyper_delay_config::Config;
 use hyper_delay_store::{Batch, Durability, Space, Store as _};
 
@@ -51,7 +52,10 @@ fn a_dead_letter_is_removed_at_the_end_of_its_retention_and_not_before() {
     assert_eq!(dead(&world), 13);
     world.run(1);
     assert_eq!(dead(&world), 1);
-    assert_eq!(world.scheduler.metrics().removed_by_age.value(), 12);
+    assert_eq!(
+        world.server.scheduler().metrics().removed_by_age.value(),
+        12
+    );
     world.run(49_999);
     assert_eq!(dead(&world), 1);
     // Passes have a tenth of the retention between them.
@@ -81,7 +85,7 @@ fn a_new_retention_applies_to_the_dead_letters_that_are_there() {
     let mut world = world(None);
     let reload = |world: &mut World, seconds| {
         let settings = SchedulerSettings::from(Arc::new(config(seconds)));
-        world.input(SchedulerInput::Settings(Box::new(settings)));
+        world.input(FrontInput::Settings(Box::new(settings)));
         world.settle();
     };
     for number in 0..5 {
@@ -120,7 +124,7 @@ fn a_dead_letter_that_is_kicked_meanwhile_stays() {
     world.run(99_000);
     dies(&mut world, "b", "other");
     world.pass(1_000);
-    world.scheduler.tick(world.now);
+    world.server.tick_scheduler(world.now);
     let kick = hyper_delay_protocol::AdminRequest::Kick {
         route: "a".into(),
         id: "task".into(),
@@ -185,7 +189,7 @@ fn nothing_is_asked_for_while_removals_are_on_their_way() {
         dies(&mut world, "a", &number.to_string());
     }
     world.pass(100_000);
-    let next = world.scheduler.tick(world.now);
+    let next = world.server.tick_scheduler(world.now);
     assert_ne!(next, NextCall::Now);
     assert!(
         matches!(next, NextCall::At(at) if at > world.now.monotonic) || next == NextCall::Never

@@ -1,7 +1,8 @@
 //! A server that ends finishes what is in flight and begins nothing.
 
 use super::{Step, World, world::START};
-use crate::scheduler::{CopyId, NextCall, SchedulerInput};
+use crate::front::FrontInput;
+use crate::scheduler::{CopyId, NextCall, UnsentReason};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::TaskRequest;
 use hyper_delay_store::Space;
@@ -12,8 +13,8 @@ fn an_ending_server_fails_no_round() {
     let consumer = world.connect(&["route"]);
     world.schedule("task", START);
     world.settle();
-    world.input(SchedulerInput::ShuttingDown);
-    world.input(SchedulerInput::Closed(consumer));
+    world.input(FrontInput::ShuttingDown);
+    world.input(FrontInput::Closed(consumer));
     world.settle();
     world.restart();
     world.connect(&["route"]);
@@ -54,7 +55,7 @@ fn an_ending_server_settles_with_overdue_tasks_and_a_stream_of_due_ones() {
     );
 
     world.schedule("new", START);
-    world.input(SchedulerInput::ShuttingDown);
+    world.input(FrontInput::ShuttingDown);
     let delivered = world.deliveries[0].clone();
     assert_eq!(
         (delivered.consumer, &*delivered.id),
@@ -70,7 +71,7 @@ fn an_ending_server_settles_with_overdue_tasks_and_a_stream_of_due_ones() {
             NextCall::Never,
             "only an input can change anything"
         );
-        assert!(world.scheduler.is_settled());
+        assert!(world.server.scheduler().is_settled());
     }
     assert_eq!(world.on_disk(Space::Tasks) as u64, OVERDUE + STREAM + 1);
 
@@ -97,11 +98,11 @@ fn an_ending_server_leaves_ready_tasks_of_an_unregistered_route_as_they_are() {
         world.schedule(task, START);
     }
     world.settle();
-    world.input(SchedulerInput::ShuttingDown);
+    world.input(FrontInput::ShuttingDown);
     let route = "route".into();
     world.ask(consumer, TaskRequest::Unregister { route });
     assert_eq!(world.tick(), NextCall::Never);
-    assert!(world.scheduler.is_settled());
+    assert!(world.server.scheduler().is_settled());
     world.restart();
     world.acking = true;
     world.connect(&["route"]);
@@ -120,16 +121,18 @@ fn a_copy_that_was_not_written_in_time_fails_no_round_while_the_server_ends() {
     world.schedule("task", START);
     world.settle();
     let delivery = world.deliveries[0].clone();
-    world.input(SchedulerInput::ShuttingDown);
-    world.input(SchedulerInput::SentTooLate {
-        copy: CopyId {
+    world.input(FrontInput::ShuttingDown);
+    world.input(FrontInput::NotSent(
+        CopyId {
             consumer: delivery.consumer,
             seq: delivery.seq,
             id: delivery.id.clone(),
         },
-        attempt: 1,
-        until: world.now.monotonic,
-    });
+        UnsentReason::TooLate {
+            attempt: 1,
+            until: world.now.monotonic,
+        },
+    ));
     world.settle();
     assert_eq!(world.on_disk(Space::Dead), 0);
     assert_eq!(world.on_disk(Space::Waiting), 1);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::world::{Delivered, World};
-use crate::scheduler::{ConsumerId, CopyId, SchedulerInput};
+use crate::front::FrontInput;
+use crate::scheduler::{ConsumerId, CopyId, UnsentReason};
 use hyper_delay_store::{ReadStore as _, Space, record};
 
 /// The connections that take no bytes, with the copies that wait to be written to them.
@@ -86,9 +87,12 @@ impl World {
                 id, seq, attempt, ..
             } = queued.delivery;
             let copy = CopyId { consumer, seq, id };
-            self.input(SchedulerInput::Unwritten { copy, attempt });
+            self.input(FrontInput::NotSent(
+                copy,
+                UnsentReason::Unwritten { attempt },
+            ));
         }
-        self.input(SchedulerInput::Closed(consumer));
+        self.input(FrontInput::Closed(consumer));
     }
 
     /// A connection that takes no bytes drops the copies that are too late.
@@ -101,7 +105,7 @@ impl World {
     }
 
     /// Does what the writer of a connection does. Returns what it tells the scheduler.
-    pub(super) fn write(&mut self, queued: Queued) -> Option<SchedulerInput> {
+    pub(super) fn write(&mut self, queued: Queued) -> Option<FrontInput> {
         let Queued {
             delivery,
             until,
@@ -115,18 +119,18 @@ impl World {
         };
         let key = record::key::task(seq);
         if write_by <= self.now.monotonic {
-            return Some(SchedulerInput::SentTooLate {
-                copy,
-                attempt,
-                until,
-            });
+            let why = UnsentReason::TooLate { attempt, until };
+            return Some(FrontInput::NotSent(copy, why));
         }
         if self.store.get(Space::Tasks, &key).unwrap().is_none() {
-            return Some(SchedulerInput::Unsent(copy));
+            return Some(FrontInput::NotSent(copy, UnsentReason::Gone));
         }
         if self.unreadable.contains(&seq) {
             let reason = "a flipped bit".into();
-            return Some(SchedulerInput::Undeliverable { copy, reason });
+            return Some(FrontInput::NotSent(
+                copy,
+                UnsentReason::Undeliverable(reason),
+            ));
         }
         self.outcomes.written(seq, attempt, delivery.consumer);
         let at = self.now.wall_millis();

@@ -29,7 +29,7 @@ fn stall(world: &mut World, millis: u64) {
 }
 
 fn failures(world: &World) -> u32 {
-    let (_, task, _) = world.scheduler.tasks.iter().next().unwrap();
+    let (_, task, _) = world.server.scheduler().tasks.iter().next().unwrap();
     task.failures
 }
 
@@ -134,7 +134,7 @@ fn a_consumer_is_not_to_blame_for_what_was_not_written_during_a_stall() {
             world.step(Step::Tick);
         }
         world.drop_late(consumer);
-        let state = world.scheduler.consumers.get(consumer).unwrap();
+        let state = world.server.scheduler().consumers.get(consumer).unwrap();
         let found = state.is_suspect(world.now.monotonic);
         assert_eq!(found, is_suspect, "{millis} {ticks_first}");
     }

@@ -11,6 +11,7 @@ use super::{
     Step, World, invariants,
     world::{Delivered, START},
 };
+use crate::front::FrontInput;
 use crate::scheduler::{ConsumerId, SchedulerInput, UnansweredDelivery};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{RegisterMode, Reply};
@@ -36,7 +37,7 @@ fn shard() -> (World, ConsumerId) {
 
 /// Another leader takes over, which has not read the task.
 fn take_over(world: &mut World, consumer: ConsumerId) -> UnansweredDelivery {
-    let in_flight: Vec<_> = world.scheduler.in_flight().collect();
+    let in_flight: Vec<_> = world.server.scheduler().in_flight().collect();
     let [(_, adopted)] = &in_flight[..] else {
         panic!("{in_flight:?}");
     };
@@ -47,13 +48,13 @@ fn take_over(world: &mut World, consumer: ConsumerId) -> UnansweredDelivery {
 /// The nodes have reported, and deliveries begin.
 fn begin(world: &mut World, consumer: ConsumerId) {
     world.lend(consumer, 5);
-    world.input(SchedulerInput::Registered(
+    world.lead(SchedulerInput::Registered(
         consumer,
         "route".into(),
         RegisterMode::Shared,
     ));
     world.settle();
-    world.input(SchedulerInput::DeliveriesHeld(false));
+    world.lead(SchedulerInput::DeliveriesHeld(false));
     world.settle();
     invariants::check(world);
 }
@@ -108,12 +109,12 @@ fn a_task_whose_ack_is_on_its_way_is_not_delivered_when_it_is_read() {
         }
         world.ack_by_name(&first(&world));
         world.lend(consumer, 5);
-        world.input(SchedulerInput::Registered(
+        world.lead(SchedulerInput::Registered(
             consumer,
             "route".into(),
             RegisterMode::Shared,
         ));
-        world.input(SchedulerInput::DeliveriesHeld(false));
+        world.lead(SchedulerInput::DeliveriesHeld(false));
         for _ in 0..3 {
             world.step(Step::Tick);
             invariants::check(&world);
@@ -192,7 +193,7 @@ fn an_inherited_task_is_not_delivered_when_it_was_parked_or_queued_before() {
         let other = world.connect(&[]);
         world.lend(other, 5);
         if is_queued {
-            world.input(SchedulerInput::Registered(
+            world.lead(SchedulerInput::Registered(
                 consumer,
                 "route".into(),
                 RegisterMode::Shared,
@@ -205,7 +206,7 @@ fn an_inherited_task_is_not_delivered_when_it_was_parked_or_queued_before() {
             true => world.adopt(consumer, adopted),
             false => world.withhold(seq, adopted.left),
         }
-        world.input(SchedulerInput::Registered(
+        world.lead(SchedulerInput::Registered(
             other,
             "route".into(),
             RegisterMode::Shared,
@@ -229,7 +230,7 @@ fn a_connection_that_closes_fails_its_adopted_round() {
         if is_read {
             begin(&mut world, consumer);
         }
-        world.input(SchedulerInput::Closed(consumer));
+        world.input(FrontInput::Closed(consumer));
         let other = world.connect(&["route"]);
         begin(&mut world, other);
         world.run(20);
@@ -257,7 +258,7 @@ fn a_touch_extends_an_adopted_delivery_before_and_after_its_task_is_read() {
         world.run(2_999);
         assert_eq!(rounds(&world), [1]);
         invariants::check(&world);
-        assert_eq!(world.scheduler.in_flight().count(), 1, "{is_read}");
+        assert_eq!(world.server.scheduler().in_flight().count(), 1, "{is_read}");
         world.run(21);
         assert_eq!(rounds(&world), [1, 2]);
     }
@@ -268,7 +269,7 @@ fn two_connections_can_report_the_same_delivery() {
     let (mut world, consumer) = shard();
     let other = world.connect(&[]);
     let adopted = take_over(&mut world, consumer);
-    world.input(SchedulerInput::Opened(other));
+    world.input(FrontInput::Opened(other));
     world.adopt(consumer, adopted.clone());
     begin(&mut world, consumer);
     for _ in 0..2 {
@@ -348,7 +349,7 @@ fn an_answer_of_an_earlier_revision_or_round_changes_nothing() {
 fn while_a_leader_holds_nothing_is_delivered_and_memory_is_bounded() {
     let (mut world, consumer) = shard();
     world.ack_delivery(&first(&world));
-    world.input(SchedulerInput::DeliveriesHeld(true));
+    world.lead(SchedulerInput::DeliveriesHeld(true));
     for task in 0..20 {
         world.schedule(&format!("{task}"), START + task);
     }
@@ -356,7 +357,7 @@ fn while_a_leader_holds_nothing_is_delivered_and_memory_is_bounded() {
     assert_eq!((rounds(&world), world.in_memory()), (vec![1], 3));
     assert_eq!(world.nodes.accounts[&consumer].wanted, 0);
     world.acking = true;
-    world.input(SchedulerInput::DeliveriesHeld(false));
+    world.lead(SchedulerInput::DeliveriesHeld(false));
     world.run(100);
     assert_eq!(world.deliveries.len(), 21);
     assert_eq!(world.on_disk(Space::Tasks), 0);

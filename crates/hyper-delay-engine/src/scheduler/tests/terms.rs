@@ -2,8 +2,9 @@
 
 use super::{World, invariants, world::START};
 use crate::{
+    front::FrontInput,
     ledger::Op,
-    scheduler::{CopyId, SchedulerInput},
+    scheduler::{CopyId, UnsentReason},
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{AdminRequest, BulkAct, Filter, Reply, Terms};
@@ -190,7 +191,10 @@ fn becomes_unreadable(world: &mut World) {
         id: "task".into(),
     };
     let reason = "a flipped bit".into();
-    world.input(SchedulerInput::Undeliverable { copy, reason });
+    world.input(FrontInput::NotSent(
+        copy,
+        UnsentReason::Undeliverable(reason),
+    ));
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn task_that_expired_in_flight_is_removed_without_a_retry_or_a_dead_letter() {
             invariants::check(&world);
             world.settle();
             assert_eq!(world.on_disk(Space::Names), 0);
-            let metrics = world.scheduler.metrics();
+            let metrics = world.server.scheduler().metrics();
             assert_eq!(
                 (metrics.expired.value(), metrics.dead_letters.value()),
                 (1, 0)
@@ -290,5 +294,5 @@ fn task_that_is_acknowledged_when_it_expires_is_not_counted_as_expired() {
     );
     world.settle();
     assert_eq!(world.on_disk(Space::Names), 0);
-    assert_eq!(world.scheduler.metrics().expired.value(), 0);
+    assert_eq!(world.server.scheduler().metrics().expired.value(), 0);
 }

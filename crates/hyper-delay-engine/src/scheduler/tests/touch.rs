@@ -6,7 +6,8 @@ use super::{
     World, invariants,
     world::{Delivered, START},
 };
-use crate::scheduler::{CopyId, SchedulerInput};
+use crate::front::FrontInput;
+use crate::scheduler::{CopyId, UnsentReason};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, Terms};
 
@@ -85,7 +86,7 @@ fn a_touch_extends_every_copy_of_a_hedged_round_and_does_not_delay_the_next() {
     world.run(100);
     let copies: Vec<u64> = world.deliveries.iter().map(|it| it.consumer).collect();
     assert_eq!(copies, [first, second]);
-    world.input(SchedulerInput::Closed(first));
+    world.input(FrontInput::Closed(first));
     world.run(2_899);
     assert_eq!(
         world.deliveries.len(),
@@ -98,16 +99,14 @@ fn a_touch_extends_every_copy_of_a_hedged_round_and_does_not_delay_the_next() {
 }
 
 /// What the connection tells of a copy that it has not written by the first deadline.
-fn not_written(copy: &Delivered, attempt: u32) -> SchedulerInput {
-    SchedulerInput::SentTooLate {
-        copy: CopyId {
-            consumer: copy.consumer,
-            seq: copy.seq,
-            id: copy.id.clone(),
-        },
-        attempt,
-        until: Tick::new(1_000_000_000),
-    }
+fn not_written(copy: &Delivered, attempt: u32) -> FrontInput {
+    let copy = CopyId {
+        consumer: copy.consumer,
+        seq: copy.seq,
+        id: copy.id.clone(),
+    };
+    let until = Tick::new(1_000_000_000);
+    FrontInput::NotSent(copy, UnsentReason::TooLate { attempt, until })
 }
 
 #[test]
@@ -124,7 +123,7 @@ fn a_copy_that_was_never_written_fails_though_its_round_was_extended() {
     invariants::check(&world);
     world.input(too_late(1));
     invariants::check(&world);
-    world.input(SchedulerInput::Closed(first));
+    world.input(FrontInput::Closed(first));
     world.run(50);
     assert_eq!(world.deliveries.len(), 3, "no copy of the round was left");
     world.input(too_late(1));
@@ -169,7 +168,7 @@ fn a_copy_that_was_never_written_frees_its_id_after_the_round() {
     world.ack_delivery(&holder);
     world.run(600);
     let report = |attempt| not_written(&unwritten, attempt);
-    world.input(SchedulerInput::Closed(first));
+    world.input(FrontInput::Closed(first));
     world.schedule_on("hedged", "task", START + 5_000, 1, true);
     world.run(4_000);
     assert_eq!(world.deliveries.len(), 2);

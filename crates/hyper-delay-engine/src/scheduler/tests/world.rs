@@ -15,12 +15,13 @@ use super::{
     sockets::{Queued, Sockets},
 };
 use crate::scheduler::{
-    ConsumerId, ConsumerMessage, NextCall, Scheduler, SchedulerEffects, SchedulerInput,
-    SchedulerSettings,
+    ConsumerId, NextCall, Scheduler, SchedulerInput, SchedulerSettings, UnsentReason,
 };
 use crate::{
     clock::Now,
+    front::{ConsumerMessage, FrontInput},
     ledger::{Op, Sweep, SweepAct},
+    single_server::{SingleServer, SingleServerEffects},
     sizes::Sizes,
 };
 use hyper_delay_config::Config;
@@ -41,7 +42,7 @@ pub(super) struct World {
     pub(super) now: Now,
     pub(super) store: Arc<Fake>,
     settings: SchedulerSettings,
-    pub(super) scheduler: Scheduler<Fake>,
+    pub(super) server: SingleServer<Fake>,
     pub(super) committer: Committer,
     /// Replies, by connection.
     pub(super) replies: Vec<(ConsumerId, Reply)>,
@@ -108,7 +109,7 @@ impl World {
             now,
             store,
             settings,
-            scheduler,
+            server: SingleServer::new(scheduler, now),
             committer,
             replies: Vec::new(),
             deliveries: Vec::new(),
@@ -124,7 +125,8 @@ impl World {
     }
 
     /// The power fails and comes back; the deliveries stay visible to the tests.
-    pub(super) fn restart(&mut self) {
+    /// Returns the server of before.
+    pub(super) fn restart(&mut self) -> SingleServer<Fake> {
         let store = Arc::new(self.store.power_loss(0));
         let before = mem::replace(self, Self::open(store, self.settings.clone(), self.now));
         self.acking = before.acking;
@@ -135,6 +137,7 @@ impl World {
         self.unreadable = before.unreadable;
         self.old_dead = before.old_dead;
         self.next_consumer = before.next_consumer;
+        before.server
     }
 
     pub(super) fn pass(&mut self, millis: u64) {
@@ -153,7 +156,8 @@ impl World {
             Step::Commit => self.committer.commit(self.now.wall_millis()),
             Step::Tell => {
                 let reported = mem::take(&mut self.committer.reported);
-                self.input(SchedulerInput::Committed(reported));
+                self.server.committed(reported, self.now);
+                self.carry_out();
             }
             Step::Tick => {
                 self.tick();
@@ -169,7 +173,7 @@ impl World {
 
     pub(super) fn tick(&mut self) -> NextCall {
         self.drop_all_late();
-        let next = self.scheduler.tick(self.now);
+        let next = self.server.tick(self.now);
         self.carry_out();
         next
     }
@@ -180,7 +184,7 @@ impl World {
             let next = self.tick();
             self.ack_if_acking();
             if next != NextCall::Now && self.committer.is_idle() {
-                invariants::check_at_rest(&self.scheduler);
+                invariants::check_at_rest(self.server.scheduler());
                 return next;
             }
             self.step(Step::Commit);
@@ -220,7 +224,7 @@ impl World {
     pub(super) fn connect(&mut self, routes: &[&str]) -> ConsumerId {
         let consumer = self.next_consumer;
         self.next_consumer += 1;
-        self.input(SchedulerInput::Opened(consumer));
+        self.input(FrontInput::Opened(consumer));
         for route in routes {
             self.register(consumer, route, None);
         }
@@ -241,15 +245,30 @@ impl World {
         self.ask(consumer, request);
     }
 
-    pub(super) fn input(&mut self, input: SchedulerInput) {
+    pub(super) fn input(&mut self, input: FrontInput) {
+        if let FrontInput::NotSent(copy, why) = &input {
+            match why {
+                UnsentReason::Unwritten { .. } | UnsentReason::TooLate { .. } => {
+                    self.outcomes.unwritten(copy.seq);
+                }
+                // Of a revision that is gone, or of which another connection can have a copy.
+                UnsentReason::Gone | UnsentReason::Undeliverable(_) => {
+                    self.outcomes.can_fail(copy.seq);
+                }
+                UnsentReason::Void { .. } => {}
+            }
+            self.nodes.answered(copy.consumer, &copy.id);
+        }
+        if let FrontInput::Closed(consumer) = &input {
+            self.nodes.closed(*consumer);
+        }
+        self.server.handle(input, self.now);
+        self.carry_out();
+    }
+
+    /// An input that only the scheduler of a shard has.
+    pub(super) fn lead(&mut self, input: SchedulerInput) {
         match &input {
-            SchedulerInput::Unwritten { copy, .. } | SchedulerInput::SentTooLate { copy, .. } => {
-                self.outcomes.unwritten(copy.seq);
-            }
-            // Of a revision that is gone, or of which another connection can have a copy.
-            SchedulerInput::Unsent(copy) | SchedulerInput::Undeliverable { copy, .. } => {
-                self.outcomes.can_fail(copy.seq);
-            }
             SchedulerInput::CopiesGone(copies) => {
                 for copy in copies {
                     self.outcomes.can_fail(copy.seq);
@@ -260,6 +279,7 @@ impl World {
                     self.outcomes.can_fail(*seq);
                 }
             }
+            SchedulerInput::NotSent(copy, _) => self.nodes.answered(copy.consumer, &copy.id),
             SchedulerInput::Adopted(consumer, copies) => {
                 for copy in copies {
                     self.outcomes.written(copy.seq, copy.attempt, *consumer);
@@ -267,19 +287,14 @@ impl World {
             }
             _ => {}
         }
-        match &input {
-            SchedulerInput::Closed(consumer) => self.nodes.closed(*consumer),
-            SchedulerInput::Unsent(copy)
-            | SchedulerInput::Unwritten { copy, .. }
-            | SchedulerInput::Voided { copy, .. }
-            | SchedulerInput::SentTooLate { copy, .. }
-            | SchedulerInput::Undeliverable { copy, .. } => {
-                self.nodes.answered(copy.consumer, &copy.id);
-            }
-            _ => {}
-        }
-        self.scheduler.handle(input, self.now);
+        self.server.lead(input, self.now);
         self.carry_out();
+    }
+
+    /// Whether the test lends the connections their credit, as a cluster does. Otherwise the front
+    /// lends the scheduler all of it.
+    pub(super) fn is_shard(&self) -> bool {
+        self.settings.config().credit == 0
     }
 
     /// The number of deliveries of each id.
@@ -293,7 +308,7 @@ impl World {
 
     /// The number of tasks in memory.
     pub(super) fn in_memory(&self) -> usize {
-        self.scheduler.tasks.len()
+        self.server.scheduler().tasks.len()
     }
 
     pub(super) fn on_disk(&self, space: Space) -> usize {
@@ -308,7 +323,7 @@ impl World {
         else {
             panic!("{sweep:?} is of no dead letter");
         };
-        let retention = self.scheduler.settings.dead_retention_millis;
+        let retention = self.server.scheduler().settings.dead_retention_millis;
         let ends = at + retention.expect("there is a retention");
         assert!(ends <= self.now.wall_millis(), "{sweep:?} is early");
         self.old_dead
@@ -316,11 +331,16 @@ impl World {
     }
 
     fn carry_out(&mut self) {
-        let SchedulerEffects {
+        let SingleServerEffects {
             jobs,
             messages,
             failed,
-        } = self.scheduler.take_effects();
+        } = self.server.take_effects();
+        for (consumer, credit) in self.server.take_credit_changes() {
+            if self.is_shard() {
+                self.nodes.note_credit(consumer, credit);
+            }
+        }
         assert!(failed.is_none(), "{failed:?}");
         for job in &jobs {
             if let Op::Sweep(sweep) = &job.op
@@ -335,7 +355,6 @@ impl World {
             match message {
                 ConsumerMessage::Reply { reply, .. } => self.replies.push((consumer, reply)),
                 ConsumerMessage::Done(_) => {}
-                ConsumerMessage::Credit(credit) => self.nodes.note_credit(consumer, credit),
                 ConsumerMessage::Deliver {
                     seq,
                     route,
@@ -347,7 +366,7 @@ impl World {
                 } => {
                     assert!(write_by > self.now.monotonic, "a copy is sent too late");
                     assert!(
-                        !self.scheduler.takeover.holds_deliveries,
+                        !self.server.scheduler().takeover.holds_deliveries,
                         "{id} is delivered"
                     );
                     let now = self.now.wall_millis();

@@ -17,8 +17,8 @@ use crate::{
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     clock::Clock,
+    front::{ConsumerMessage, ReplyTo},
     ledger::{Ledger, Op, ScheduleOrder, TaskRevision},
-    scheduler::{ConsumerMessage, ReplyTo},
     sizes::Sizes,
 };
 use hyper_delay_protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter};
@@ -123,7 +123,7 @@ impl World {
         ask(responder).await;
         let read = self.store.calls().keys - before;
         outbox.close();
-        if let Ok(ServerEvent::Input(ServerInput::TaskLookup(seen))) = self.inbox.try_recv() {
+        if let Ok(ServerEvent::Input(FrontInput::TaskLookup(seen))) = self.inbox.try_recv() {
             return (seen.reply, read);
         }
         let messages = outbox.take_all().await.expect("there is a reply");

@@ -156,7 +156,7 @@ pub(super) fn step(
                     true => RegisterMode::Exclusive,
                     false => RegisterMode::Shared,
                 };
-                world.input(SchedulerInput::Registered(
+                world.lead(SchedulerInput::Registered(
                     consumer,
                     ROUTES[route].into(),
                     mode,
@@ -164,7 +164,7 @@ pub(super) fn step(
             }
         }
         ClusterEvent::Hold(holds_deliveries) => {
-            world.input(SchedulerInput::DeliveriesHeld(holds_deliveries));
+            world.lead(SchedulerInput::DeliveriesHeld(holds_deliveries));
         }
         ClusterEvent::TakeOver { planned } => take_over(world, client, reports, planned),
         ClusterEvent::Report(consumer) => {
@@ -253,9 +253,9 @@ impl Reports {
 
 fn take_over(world: &mut World, client: &mut Client, reports: &mut Reports, planned: bool) {
     let withheld = world.withheld_next();
-    let in_flight: Vec<_> = world.scheduler.in_flight().collect();
+    let in_flight: Vec<_> = world.server.scheduler().in_flight().collect();
     let unreported = client.consumers.iter().map(|consumer| {
-        let routes = world.scheduler.routes.iter();
+        let routes = world.server.scheduler().routes.iter();
         let routes = routes.filter(|(_, route)| route.consumers().contains(consumer));
         let copies = in_flight.iter().filter(|(holder, _)| holder == consumer);
         let copies = copies.map(|(_, copy)| (copy.clone(), world.now.after(copy.left)));
@@ -316,7 +316,7 @@ fn report(world: &mut World, reports: &mut Reports, consumer: ConsumerId) {
         );
     }
     for route in routes {
-        world.input(SchedulerInput::Registered(
+        world.lead(SchedulerInput::Registered(
             consumer,
             route,
             RegisterMode::Shared,

@@ -14,7 +14,7 @@ fn a_cancel_says_that_a_task_may_be_in_flight_until_one_ack_timeout_has_passed()
         world.settle();
         world.pass(100);
         world.take_over(&[consumer]);
-        world.input(SchedulerInput::DeliveriesHeld(false));
+        world.lead(SchedulerInput::DeliveriesHeld(false));
         world.run(passed);
         answers(&mut world);
         world.cancel("quiet", "task");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{begin, first, rounds, shard};
 use crate::scheduler::tests::invariants;
 use crate::scheduler::{
-    ConsumerId, CopyId, SchedulerInput, UnansweredDelivery,
+    ConsumerId, CopyId, SchedulerInput, UnansweredDelivery, UnsentReason,
     tests::{World, world::START},
 };
 use hyper_delay_config::Config;
@@ -108,12 +108,10 @@ fn a_task_of_which_one_copy_was_not_sent_waits_for_the_other_one() {
             id: first.id.clone(),
         };
         world.adopt(back, first);
-        let authority = None;
-        world.input(SchedulerInput::Voided {
+        world.lead(SchedulerInput::NotSent(
             copy,
-            attempt,
-            authority,
-        });
+            UnsentReason::Void { attempt },
+        ));
         world.settle();
         invariants::check(&world);
         assert_eq!(rounds(&world), [1, 1], "the other one may be there");

@@ -44,7 +44,7 @@ fn an_ack_of_a_task_that_expired_in_flight_counts_after_a_take_over() {
             if comes_up {
                 begin(&mut world, consumer);
             }
-            world.input(SchedulerInput::DeliveriesHeld(false));
+            world.lead(SchedulerInput::DeliveriesHeld(false));
             world.settle();
             invariants::check(&world);
             assert_eq!(world.on_disk(Space::Tasks), 1, "{comes_up} {adopts}");
@@ -68,7 +68,7 @@ fn a_task_that_expired_in_flight_is_removed_when_its_time_to_answer_is_over() {
             if comes_up {
                 begin(&mut world, consumer);
             }
-            world.input(SchedulerInput::DeliveriesHeld(false));
+            world.lead(SchedulerInput::DeliveriesHeld(false));
             world.run(left - 1);
             assert_eq!(world.on_disk(Space::Tasks), 1, "{comes_up} {adopts}");
             world.run(1);
@@ -85,7 +85,7 @@ fn a_task_that_expired_in_flight_is_removed_when_no_connection_has_it() {
         world.withhold(adopted.seq, adopted.left);
         begin(&mut world, consumer);
         if !has_consumer {
-            world.input(SchedulerInput::Closed(consumer));
+            world.input(FrontInput::Closed(consumer));
         }
         world.gone(adopted.seq, adopted.attempt, false);
         world.settle();

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::{begin, first, rounds, shard, take_over};
+use crate::front::FrontInput;
 use crate::scheduler::tests::invariants;
-use crate::scheduler::{SchedulerInput, UnansweredDelivery, tests::world::Delivered};
+use crate::scheduler::{UnansweredDelivery, tests::world::Delivered};
 
 #[test]
 fn a_delivery_that_nobody_reports_is_withheld_for_its_time_and_its_round_counts() {
@@ -53,7 +54,7 @@ fn a_hedged_task_is_withheld_until_each_copy_has_failed_or_its_time_is_over() {
         let other = world.connect(&[]);
         let adopted = take_over(&mut world, consumer);
         let seq = adopted.seq;
-        world.input(SchedulerInput::Opened(other));
+        world.input(FrontInput::Opened(other));
         world.withhold(seq, Duration::from_millis(800));
         world.withhold(seq, Duration::from_millis(800));
         begin(&mut world, consumer);
@@ -102,7 +103,7 @@ fn a_copy_of_an_earlier_round_is_not_waited_for() {
         assert_eq!(rounds(&world), [1, 2]);
         let other = world.connect(&[]);
         let adopted = take_over(&mut world, consumer);
-        world.input(SchedulerInput::Opened(other));
+        world.input(FrontInput::Opened(other));
         let (seq, attempt) = (adopted.seq, 1);
         if is_withheld {
             world.withhold(seq, Duration::from_millis(500));
@@ -134,7 +135,7 @@ fn a_copy_of_an_earlier_round_that_is_reported_first_is_not_waited_for() {
     world.settle();
     let other = world.connect(&[]);
     let adopted = take_over(&mut world, consumer);
-    world.input(SchedulerInput::Opened(other));
+    world.input(FrontInput::Opened(other));
     let attempt = 1;
     world.adopt(other, UnansweredDelivery { attempt, ..adopted });
     begin(&mut world, consumer);

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// Hashes keys with XXH3 and a random seed. It is faster than the standard library's hash, and
 /// clients that choose ids cannot tell which of them collide.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KeyHash {
+pub(crate) struct KeyHash {
     seed: u64,
 }
 
@@ -27,7 +27,7 @@ impl BuildHasher for KeyHash {
 
 /// The hash of the bytes so far.
 #[derive(Debug)]
-pub(super) struct KeyHasher(u64);
+pub(crate) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn write(&mut self, bytes: &[u8]) {

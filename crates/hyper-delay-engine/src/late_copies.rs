@@ -11,7 +11,7 @@ const LEAST: usize = 1024;
 /// Their number is limited to the highest credit of the connection, so that a timeout of all its
 /// copies forgets none of them.
 #[derive(Debug)]
-pub struct LateCopies<T> {
+pub(crate) struct LateCopies<T> {
     limit: usize,
     /// Each copy that is added has the next number.
     by_number: BTreeMap<u64, (Arc<str>, T)>,
@@ -23,7 +23,7 @@ pub struct LateCopies<T> {
 impl<T> LateCopies<T> {
     /// Keeps the late copies of a connection with this credit.
     #[must_use]
-    pub fn new(credit: u16) -> Self {
+    pub(crate) fn new(credit: u16) -> Self {
         Self {
             limit: LEAST.max(usize::from(credit)),
             by_number: BTreeMap::new(),
@@ -34,18 +34,18 @@ impl<T> LateCopies<T> {
 
     /// Raises the limit to a credit. A lower credit changes nothing: copies of the time of the
     /// higher one can still be in flight.
-    pub fn raise_limit(&mut self, credit: u16) {
+    pub(crate) fn raise_limit(&mut self, credit: u16) {
         self.limit = self.limit.max(usize::from(credit));
     }
 
     /// The number of copies that are remembered.
     #[must_use]
-    pub const fn limit(&self) -> usize {
+    pub(crate) const fn limit(&self) -> usize {
         self.limit
     }
 
     /// Adds a copy. Returns the oldest copy if that is forgotten for it.
-    pub fn add(&mut self, id: Arc<str>, copy: T) -> Option<T> {
+    pub(crate) fn add(&mut self, id: Arc<str>, copy: T) -> Option<T> {
         let is_full = self.by_number.len() == self.limit;
         let oldest = self.by_number.first_key_value().map(|(number, _)| *number);
         let forgotten = oldest
@@ -59,18 +59,18 @@ impl<T> LateCopies<T> {
     }
 
     /// Returns the copies of an id.
-    pub fn copies_of(&self, id: &str) -> impl Iterator<Item = &T> {
+    pub(crate) fn copies_of(&self, id: &str) -> impl Iterator<Item = &T> {
         self.numbered(id).map(|(_, copy)| copy)
     }
 
     /// Removes and returns the latest copy of an id that `is` the one.
-    pub fn take_latest(&mut self, id: &str, is: impl Fn(&T) -> bool) -> Option<T> {
+    pub(crate) fn take_latest(&mut self, id: &str, is: impl Fn(&T) -> bool) -> Option<T> {
         let (number, _) = self.numbered(id).rfind(|(_, copy)| is(copy))?;
         self.remove(number)
     }
 
     /// Returns all copies.
-    pub(super) fn into_copies(self) -> impl Iterator<Item = T> {
+    pub(crate) fn into_copies(self) -> impl Iterator<Item = T> {
         self.by_number.into_values().map(|(_, copy)| copy)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ShardId;
+use crate::shard::ShardId;
 
 /// The credit of one connection, spread over the shards of which it has routes.
 ///
@@ -51,7 +51,7 @@ impl CreditLoan {
 
 /// A change of a loan, for the leader of the shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LoanChange {
+pub enum LoanChange {
     /// This much more.
     Lend(ShardId, u16),
     /// This much is to be returned.

@@ -1,0 +1,572 @@
+//! The front: the rules of a connection of a client.
+//!
+//! It owns what belongs to a connection, whatever shards its routes are in: its registrations and its
+//! own route, the ids that the server makes, the limits of routes, its credit, and its deliveries by
+//! id, so that an answer that names only an id is exact. It gives each request of a client its full
+//! names for the scheduler of its route, or refuses it.
+//!
+//! ```text
+//! single server:  connections ──▶ front ──▶ scheduler          one thread, direct calls
+//! cluster:        connections ──▶ front, sessions ──▶ schedulers of the shards
+//! ```
+//!
+//! A pure state machine, like the scheduler. A request changes nothing before it is answered: the
+//! front returns the change as a [`Pending`], which the answer applies or drops. Credit reaches a
+//! scheduler only as a loan ([`LoanChange`]): a single server lends all of it.
+//!
+//! A consumer without a socket is one more connection to the front.
+
+mod credit;
+mod deliveries;
+mod input;
+mod options;
+mod pending;
+mod reads;
+mod registrations;
+mod requests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use race_wheel::Tick;
+
+pub use credit::LoanChange;
+pub use deliveries::{Delivery, Origin};
+pub use input::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo, StatsRequest, TaskLookup};
+pub use pending::Pending;
+pub use requests::{NamedSchedule, Registration};
+
+use crate::{
+    scheduler::{ConsumerId, CreditChange},
+    shard::{ShardId, shard_of},
+};
+use credit::CreditLoans;
+use deliveries::{Added, Deliveries};
+use hyper_delay_config::Config;
+use hyper_delay_protocol::{Accept, Code, DeliverySelector, RegisterMode, Reply};
+use options::RegistrationOptions;
+use pending::Cause;
+use registrations::{Effect, Registrations};
+
+/// The part of the configuration that concerns the front.
+#[derive(Debug, Clone, Copy)]
+pub struct FrontSettings {
+    /// The credit of a connection that has named none.
+    credit: u16,
+    /// The most routes of a connection, and of all.
+    max_routes_per_connection: usize,
+    max_routes: usize,
+    /// The longest delay of a nack, in milliseconds.
+    max_delay_millis: u64,
+}
+
+impl From<&Config> for FrontSettings {
+    fn from(config: &Config) -> Self {
+        Self {
+            credit: config.credit,
+            max_routes_per_connection: config.max_routes_per_connection,
+            max_routes: config.max_routes,
+            max_delay_millis: config.max_delay_days.saturating_mul(86_400_000),
+        }
+    }
+}
+
+/// See the [module](self). `O` is the origin of a delivery.
+#[derive(Debug)]
+pub struct Front<O> {
+    settings: FrontSettings,
+    shards: u16,
+    connections: BTreeMap<ConsumerId, Connection<O>>,
+    /// The routes of all connections.
+    routes: usize,
+    /// The connections that have deliveries which wait for their ids.
+    waiting: BTreeSet<ConsumerId>,
+}
+
+/// A connection of a client.
+#[derive(Debug)]
+struct Connection<O> {
+    routes: Registrations,
+    options: RegistrationOptions,
+    loans: CreditLoans,
+    deliveries: Deliveries<O>,
+    /// It takes no further deliveries.
+    is_closing: bool,
+}
+
+impl<O: Origin> Connection<O> {
+    fn new(credit: u16) -> Self {
+        Self {
+            routes: Registrations::default(),
+            options: RegistrationOptions::new(credit),
+            loans: CreditLoans::new(credit),
+            deliveries: Deliveries::new(credit),
+            is_closing: false,
+        }
+    }
+
+    fn update_credit(&mut self) {
+        let credit = self.options.credit_limit();
+        self.loans.set_credit(credit);
+        self.deliveries.set_credit(credit);
+    }
+
+    /// Returns the number of deliveries in flight that are of this kind and can be answered in time.
+    fn used(&self, now: Tick, is_it: impl Fn(&O) -> bool) -> u16 {
+        let used = self
+            .deliveries
+            .count(|it| it.until > now && is_it(&it.origin));
+        u16::try_from(used).unwrap_or(u16::MAX)
+    }
+}
+
+impl<O: Origin> Front<O> {
+    /// Creates the front of a server with this many shards.
+    #[must_use]
+    pub const fn new(settings: FrontSettings, shards: u16) -> Self {
+        Self {
+            settings,
+            shards,
+            connections: BTreeMap::new(),
+            routes: 0,
+            waiting: BTreeSet::new(),
+        }
+    }
+
+    /// Applies new settings. The credit is that of connections that open later.
+    pub const fn set_settings(&mut self, settings: FrontSettings) {
+        self.settings = settings;
+    }
+
+    /// Returns the shard of a route.
+    #[must_use]
+    pub fn shard_of(&self, route: &str) -> ShardId {
+        shard_of(route, self.shards)
+    }
+
+    /// A connection is open.
+    pub fn open(&mut self, consumer: ConsumerId) {
+        let connection = Connection::new(self.settings.credit);
+        self.connections.insert(consumer, connection);
+    }
+
+    /// A connection is about to close and takes no further deliveries. Returns whether that is news.
+    pub fn close_soon(&mut self, consumer: ConsumerId) -> bool {
+        let connection = self.connections.get_mut(&consumer);
+        connection.is_some_and(|it| !std::mem::replace(&mut it.is_closing, true))
+    }
+
+    /// A connection is closed. Returns whether it was open.
+    pub fn close(&mut self, consumer: ConsumerId) -> bool {
+        let Some(closed) = self.connections.remove(&consumer) else {
+            return false;
+        };
+        self.routes -= closed.routes.len();
+        self.waiting.remove(&consumer);
+        true
+    }
+
+    /// Returns whether a connection is open.
+    #[must_use]
+    pub fn is_open(&self, consumer: ConsumerId) -> bool {
+        self.connections.contains_key(&consumer)
+    }
+
+    /// Returns whether a connection takes no further deliveries.
+    #[must_use]
+    pub fn is_closing(&self, consumer: ConsumerId) -> bool {
+        let connection = self.connections.get(&consumer);
+        connection.is_none_or(|connection| connection.is_closing)
+    }
+
+    /// Returns the open connections, in order.
+    pub fn connections(&self) -> impl Iterator<Item = ConsumerId> {
+        self.connections.keys().copied()
+    }
+
+    /// Returns the number of open connections.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Returns whether no connection is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Returns whether a connection has no route and no delivery that it can answer in time.
+    #[must_use]
+    pub fn is_idle(&self, consumer: ConsumerId, now: Tick) -> bool {
+        let connection = self.connections.get(&consumer);
+        connection.is_none_or(|it| it.routes.len() == 0 && !it.deliveries.are_in_flight(now))
+    }
+
+    /// Returns the routes of a connection that are in a shard, in order of name, with those that it
+    /// has asked for.
+    pub fn routes_of(
+        &self,
+        consumer: ConsumerId,
+        shard: ShardId,
+    ) -> impl Iterator<Item = (&Arc<str>, RegisterMode)> {
+        let connection = self.connections.get(&consumer).into_iter();
+        let routes = connection.flat_map(|it| it.routes.iter());
+        routes.filter(move |(route, _)| self.shard_of(route) == shard)
+    }
+
+    /// Returns whether a connection has a route, or has asked for it last.
+    #[must_use]
+    pub fn has_route(&self, consumer: ConsumerId, route: &str) -> bool {
+        let connection = self.connections.get(&consumer);
+        connection.is_some_and(|connection| connection.routes.has(route))
+    }
+
+    /// Returns the route that the server made for a connection, if there is one.
+    #[must_use]
+    pub fn own_route(&self, consumer: ConsumerId) -> Option<&Arc<str>> {
+        self.connections.get(&consumer)?.routes.own()
+    }
+
+    /// Returns the credit of a connection, and the compressions that it accepts.
+    #[must_use]
+    pub fn options(&self, consumer: ConsumerId) -> Option<(u16, Accept)> {
+        let options = &self.connections.get(&consumer)?.options;
+        Some((options.credit(), options.accept()))
+    }
+
+    /// A request is answered, which applies or drops what it changes. A registration is told its
+    /// credit. Returns the connection's own route, if the scheduler has registered it for the request
+    /// and nothing rests on it any more. Balance the connection's credit afterwards.
+    pub fn answered(
+        &mut self,
+        consumer: ConsumerId,
+        pending: Pending,
+        reply: &mut Reply,
+    ) -> Option<Arc<str>> {
+        let change = pending.0.as_ref()?;
+        let is_refused = match reply {
+            // A task may have been scheduled, and the next leader learns of no registration that was
+            // to end. A registration that gets this has changed nothing.
+            Reply::Error(refusal) if refusal.code == Code::Unavailable => {
+                matches!(change.cause, Cause::Register(_))
+            }
+            Reply::Error(_) => true,
+            _ => false,
+        };
+        if is_refused {
+            return self.refused(consumer, pending);
+        }
+        self.accepted(consumer, pending);
+        if let Reply::Registered { credit, .. } = reply
+            && let Some((of_connection, _)) = self.options(consumer)
+        {
+            *credit = of_connection;
+        }
+        None
+    }
+
+    /// A request is accepted: it changes what it is to change. Balance the connection's credit
+    /// afterwards.
+    pub fn accepted(&mut self, consumer: ConsumerId, pending: Pending) {
+        let (Some(change), Some(connection)) = (pending.0, self.connections.get_mut(&consumer))
+        else {
+            return;
+        };
+        if let Cause::Register(Some(options)) = change.cause {
+            connection.options.grant(options);
+            connection.update_credit();
+        }
+        let route = change.route.route.clone();
+        let effect = connection.routes.apply(change.route);
+        self.note(consumer, &route, effect);
+    }
+
+    /// A request is refused: it has changed nothing. Returns the connection's own route, if the
+    /// scheduler has registered it for the request and nothing rests on it any more. Balance the
+    /// connection's credit afterwards.
+    pub fn refused(&mut self, consumer: ConsumerId, pending: Pending) -> Option<Arc<str>> {
+        let (Some(change), Some(connection)) = (pending.0, self.connections.get_mut(&consumer))
+        else {
+            return None;
+        };
+        if let Cause::Register(Some(options)) = change.cause {
+            connection.options.refuse(options);
+            connection.update_credit();
+        }
+        let route = change.route.route.clone();
+        let effect = connection.routes.refuse(change.route);
+        self.note(consumer, &route, effect);
+        let is_left = change.cause == Cause::Schedule && effect == Effect::Lost;
+        is_left.then_some(route)
+    }
+
+    /// Another connection has taken a route.
+    pub fn replaced(&mut self, consumer: ConsumerId, route: &str) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            let effect = connection.routes.remove(route);
+            self.note(consumer, route, effect);
+        }
+    }
+
+    /// Counts the routes, and opens or ends the loan of a shard with its first or last one.
+    fn note(&mut self, consumer: ConsumerId, route: &str, effect: Effect) {
+        match effect {
+            Effect::Unchanged => {}
+            Effect::Gained => self.routes += 1,
+            Effect::Lost => {
+                self.routes -= 1;
+                let shard = self.shard_of(route);
+                if self.shards > 1 && self.routes_of(consumer, shard).next().is_none() {
+                    self.retire(consumer, shard);
+                }
+            }
+        }
+    }
+}
+
+/// Credit.
+impl<O: Origin> Front<O> {
+    /// The scheduler of a shard knows a connection, whose deliveries in flight use this much. Returns
+    /// how much it is lent.
+    pub fn begin_loan(&mut self, consumer: ConsumerId, shard: ShardId, used: u16) -> u16 {
+        let connection = self.connections.get_mut(&consumer);
+        connection.map_or(0, |connection| connection.loans.open(shard, used))
+    }
+
+    /// The scheduler of a shard takes part in the credit of a connection, if it does not yet.
+    pub fn begin_loan_once(&mut self, consumer: ConsumerId, shard: ShardId) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.loans.open_once(shard);
+        }
+    }
+
+    /// The scheduler of a shard takes no part any more.
+    pub fn remove_loan(&mut self, consumer: ConsumerId, shard: ShardId) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.loans.remove(shard);
+        }
+    }
+
+    /// Everything that a shard was lent is recalled.
+    pub fn retire(&mut self, consumer: ConsumerId, shard: ShardId) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.loans.retire(shard);
+        }
+    }
+
+    /// A scheduler wants credit for a connection, or returns some.
+    pub fn credit_changed(&mut self, consumer: ConsumerId, shard: ShardId, change: CreditChange) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        match change {
+            CreditChange::Wanted => connection.loans.set_wanting(shard),
+            CreditChange::Unwanted => connection.loans.clear_wanting(shard),
+            CreditChange::Returned(credit) => connection.loans.returned(shard, credit),
+        }
+    }
+
+    /// Returns what the schedulers are lent, and what they are to return.
+    pub fn balance(&mut self, consumer: ConsumerId) -> Vec<LoanChange> {
+        let connection = self.connections.get_mut(&consumer);
+        connection.map_or_else(Vec::new, |connection| connection.loans.balance())
+    }
+
+    /// Returns how many deliveries of this kind a connection can answer in time.
+    #[must_use]
+    pub fn used(&self, consumer: ConsumerId, now: Tick, is_it: impl Fn(&O) -> bool) -> u16 {
+        let connection = self.connections.get(&consumer);
+        connection.map_or(0, |connection| connection.used(now, is_it))
+    }
+
+    /// The scheduler of a shard is not known any more: of its loan, only what is `used` counts.
+    pub fn close_loan(&mut self, consumer: ConsumerId, shard: ShardId, used: u16) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.loans.close(shard, used);
+        }
+    }
+
+    /// What a connection has in flight of a shard whose scheduler is not known counts for its credit.
+    /// Returns whether that has changed.
+    pub fn recount(
+        &mut self,
+        consumer: ConsumerId,
+        shard: ShardId,
+        now: Tick,
+        is_it: impl Fn(&O) -> bool,
+    ) -> bool {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return false;
+        };
+        connection.loans.is_closed(shard) && {
+            let used = connection.used(now, is_it);
+            connection.loans.set_used(shard, used)
+        }
+    }
+}
+
+/// Deliveries.
+impl<O: Origin> Front<O> {
+    /// A delivery comes for a connection. Returns what to do with it.
+    pub fn deliver(
+        &mut self,
+        consumer: ConsumerId,
+        id: &Arc<str>,
+        delivery: Delivery<O>,
+        now: Tick,
+    ) -> Admission {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return Admission::Void;
+        };
+        if connection.is_closing {
+            return Admission::Void;
+        }
+        let deliveries = &mut connection.deliveries;
+        let credit = usize::from(connection.loans.credit());
+        if deliveries.len() > 2 * credit + 64 {
+            deliveries.prune(now);
+        }
+        match deliveries.add(id, delivery, now) {
+            Added::InFlight => Admission::Send(connection.options.accept()),
+            Added::Queued => {
+                self.waiting.insert(consumer);
+                Admission::Queued
+            }
+            Added::Confusing => Admission::Void,
+        }
+    }
+
+    /// Returns whether a connection has deliveries that wait for their ids.
+    #[must_use]
+    pub(crate) fn has_queued(&self, consumer: ConsumerId) -> bool {
+        !self.waiting.is_empty() && self.waiting.contains(&consumer)
+    }
+
+    /// An id is free on a connection. Returns the next delivery of it, which counts as in flight from
+    /// now on, and the compressions that the connection accepts.
+    pub fn release(
+        &mut self,
+        consumer: ConsumerId,
+        id: &Arc<str>,
+    ) -> Option<(Delivery<O>, Accept)> {
+        if !self.has_queued(consumer) {
+            return None;
+        }
+        let connection = self.connections.get_mut(&consumer)?;
+        let delivery = connection.deliveries.release(id);
+        if !connection.deliveries.has_queued() {
+            self.waiting.remove(&consumer);
+        }
+        Some((delivery?, connection.options.accept()))
+    }
+
+    /// Returns when something is due on a connection: the time of a delivery passes for whose id
+    /// others wait, or that of one which waits.
+    #[must_use]
+    pub fn next(&self) -> Option<Tick> {
+        let waiting = self.waiting.iter();
+        let connections = waiting.filter_map(|consumer| self.connections.get(consumer));
+        connections.filter_map(|it| it.deliveries.next()).min()
+    }
+
+    /// Removes and returns the deliveries of all connections that have waited for their ids too long,
+    /// and returns the ids that are free now.
+    pub fn expire(&mut self, now: Tick) -> (Vec<Addressed<Delivery<O>>>, Vec<Addressed<()>>) {
+        let (mut late, mut free) = (Vec::new(), Vec::new());
+        for consumer in self.waiting.iter().copied() {
+            let Some(connection) = self.connections.get_mut(&consumer) else {
+                continue;
+            };
+            let deliveries = &mut connection.deliveries;
+            let queued = deliveries.take_queued(|queued| queued.write_by <= now);
+            late.extend(queued.into_iter().map(|(id, it)| (consumer, id, it)));
+            let ids = deliveries.expire(now).into_iter();
+            free.extend(ids.map(|id| (consumer, id, ())));
+        }
+        (late, free)
+    }
+
+    /// Removes and returns the deliveries of this kind that wait for their ids.
+    pub fn take_queued(
+        &mut self,
+        consumer: ConsumerId,
+        is_it: impl Fn(&Delivery<O>) -> bool,
+    ) -> Vec<(Arc<str>, Delivery<O>)> {
+        let connection = self.connections.get_mut(&consumer);
+        connection.map_or_else(Vec::new, |it| it.deliveries.take_queued(is_it))
+    }
+
+    /// Removes the delivery in flight of an id that was not sent, if it is of this revision and round.
+    /// `None`: any round.
+    pub fn remove_unsent(
+        &mut self,
+        consumer: ConsumerId,
+        id: &str,
+        seq: u64,
+        attempt: Option<u32>,
+    ) -> Option<Delivery<O>> {
+        let connection = self.connections.get_mut(&consumer)?;
+        connection.deliveries.remove(id, seq, attempt)
+    }
+
+    /// Returns the delivery in flight of an id.
+    #[must_use]
+    pub fn in_flight_of(&self, consumer: ConsumerId, id: &str) -> Option<&Delivery<O>> {
+        self.connections.get(&consumer)?.deliveries.get(id)
+    }
+
+    /// Returns the deliveries in flight of this kind, in order of id.
+    pub fn in_flight_mut(
+        &mut self,
+        consumer: ConsumerId,
+        is_it: impl Fn(&Delivery<O>) -> bool,
+    ) -> Vec<(&Arc<str>, &mut Delivery<O>)> {
+        let connection = self.connections.get_mut(&consumer);
+        connection.map_or_else(Vec::new, |it| it.deliveries.in_flight_mut(is_it))
+    }
+
+    /// Returns the delivery in flight that a touch has named.
+    pub fn touched_mut(
+        &mut self,
+        consumer: ConsumerId,
+        named: &DeliverySelector,
+    ) -> Option<&mut Delivery<O>> {
+        let connection = self.connections.get_mut(&consumer)?;
+        connection.deliveries.find_in_flight_mut(named)
+    }
+
+    /// Returns how many deliveries without an answer in their time are remembered for a connection.
+    #[must_use]
+    pub fn late_limit(&self, consumer: ConsumerId) -> usize {
+        let connection = self.connections.get(&consumer);
+        connection.map_or(0, |connection| connection.deliveries.late_limit())
+    }
+
+    /// An answer has not taken effect, or perhaps not: the delivery can still be acknowledged.
+    pub fn put_back(&mut self, consumer: ConsumerId, id: Arc<str>, delivery: Delivery<O>) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.deliveries.put_back(id, delivery);
+        }
+    }
+}
+
+/// Something of a connection, by its id.
+pub type Addressed<T> = (ConsumerId, Arc<str>, T);
+
+/// What to do with a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// Send it to the connection, which accepts these compressions.
+    Send(Accept),
+    /// The connection has another one with the same id: it waits.
+    Queued,
+    /// It goes back as never sent, and comes again in another round: the connection takes no more, or
+    /// could not tell it from an earlier one.
+    Void,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use std::sync::Arc;
+
+use super::{options::OptionsId, registrations::PendingRoute};
+
+/// What a request changes once it is accepted. Nothing has changed before.
+///
+/// [`Front::answered`](super::Front::answered), [`accepted`](super::Front::accepted) and
+/// [`refused`](super::Front::refused) take it: a change is applied or dropped, once.
+#[derive(Debug, Default)]
+#[must_use = "the answer to the request applies it or drops it"]
+pub struct Pending(pub(super) Option<Box<PendingChange>>);
+
+#[derive(Debug)]
+pub(super) struct PendingChange {
+    pub(super) route: PendingRoute,
+    pub(super) cause: Cause,
+}
+
+/// The kind of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A registration, with the options that it asks for.
+    Register(Option<OptionsId>),
+    Unregister,
+    /// A schedule on the connection's own route, which is registered for it.
+    Schedule,
+}
+
+impl Pending {
+    /// The request changes nothing of its connection.
+    pub const NONE: Self = Self(None);
+
+    pub(super) fn new(route: PendingRoute, cause: Cause) -> Self {
+        Self(Some(Box::new(PendingChange { route, cause })))
+    }
+
+    /// Returns whether the request changes nothing of its connection.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Returns whether it is a registration, which the connection's node must know first.
+    #[must_use]
+    pub fn is_registration(&self) -> bool {
+        let change = self.0.as_ref();
+        change.is_some_and(|change| matches!(change.cause, Cause::Register(_)))
+    }
+
+    /// Returns the route that the connection has, or has no longer, once the request is accepted.
+    #[must_use]
+    pub fn route(&self) -> Option<&Arc<str>> {
+        self.0.as_ref().map(|change| &change.route.route)
+    }
+}

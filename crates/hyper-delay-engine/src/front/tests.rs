@@ -1,0 +1,185 @@
+mod random;
+
+use super::*;
+use hyper_delay_protocol::{Compression, Headers, Reason, Refusal, Schedule};
+
+const ONE: ConsumerId = 1;
+const TWO: ConsumerId = 2;
+const NOW: Tick = Tick::ZERO;
+
+fn front(config: &Config) -> Front<()> {
+    let mut front = Front::new(FrontSettings::from(config), 4);
+    for consumer in [ONE, TWO] {
+        front.open(consumer);
+    }
+    front
+}
+
+fn registration(credit: Option<u16>) -> Registration {
+    Registration {
+        mode: RegisterMode::Shared,
+        credit,
+        accept: None,
+    }
+}
+
+fn register(front: &mut Front<()>, consumer: ConsumerId, route: &str) -> Result<Pending, Refusal> {
+    front.register(consumer, &route.into(), registration(None), 0)
+}
+
+fn schedule(front: &mut Front<()>, consumer: ConsumerId) -> Result<NamedSchedule, Refusal> {
+    let mut schedule = Schedule {
+        id: None,
+        route: None,
+        fire_at: 0,
+        compression: Compression::None,
+        payload: Box::default(),
+        replace: false,
+        headers: Headers::default(),
+        terms: None,
+    };
+    front.schedule(consumer, &mut schedule, None, 0)
+}
+
+fn error(code: Code) -> Reply {
+    Reply::Error(Refusal::new(code, "no"))
+}
+
+#[test]
+fn a_refused_schedule_leaves_no_registration() {
+    let mut front = front(&Config::default());
+    let first = schedule(&mut front, ONE).unwrap();
+    assert!(first.binds);
+    let second = schedule(&mut front, ONE).unwrap();
+    assert_eq!(second.route, first.route);
+    assert!(!second.binds && second.id != first.id);
+    let left = front.answered(ONE, first.pending, &mut error(Code::Quota));
+    assert_eq!(left, None, "another one rests on it");
+    let left = front.answered(ONE, second.pending, &mut error(Code::Quota));
+    assert_eq!(left.as_ref(), Some(&first.route));
+    assert!(front.is_idle(ONE, NOW));
+}
+
+#[test]
+fn a_schedule_that_may_have_taken_effect_keeps_the_own_route() {
+    let mut front = front(&Config::default());
+    let first = schedule(&mut front, ONE).unwrap();
+    let left = front.answered(ONE, first.pending, &mut error(Code::Unavailable));
+    assert_eq!(left, None);
+    let second = schedule(&mut front, ONE).unwrap();
+    assert!(second.pending.is_none() && !second.binds);
+    assert_eq!(second.route, first.route);
+}
+
+#[test]
+fn a_registration_that_was_to_end_ends_without_a_leader() {
+    let mut front = front(&Config::default());
+    let pending = register(&mut front, ONE, "a").unwrap();
+    front.accepted(ONE, pending);
+    let pending = front.unregister(ONE, &"a".into());
+    front.answered(ONE, pending, &mut error(Code::Unavailable));
+    assert!(!front.has_route(ONE, "a"));
+}
+
+#[test]
+fn a_registration_without_a_leader_changes_neither_routes_nor_credit() {
+    let config = Config {
+        credit: 10,
+        ..Config::default()
+    };
+    let mut front = front(&config);
+    let pending = front.register(ONE, &"a".into(), registration(Some(3)), 0);
+    assert_eq!(front.options(ONE).unwrap().0, 10, "not before the reply");
+    front.answered(ONE, pending.unwrap(), &mut error(Code::Unavailable));
+    assert_eq!(front.options(ONE).unwrap().0, 10);
+    assert!(front.is_idle(ONE, NOW));
+    let pending = front.register(ONE, &"a".into(), registration(Some(3)), 0);
+    let mut reply = Reply::Registered {
+        route: "a".into(),
+        credit: 0,
+    };
+    front.answered(ONE, pending.unwrap(), &mut reply);
+    assert!(
+        matches!(reply, Reply::Registered { credit: 3, .. }),
+        "{reply:?}"
+    );
+}
+
+#[test]
+fn a_lower_credit_is_recalled_at_once_and_a_higher_one_lent_with_the_reply() {
+    let config = Config {
+        credit: 10,
+        ..Config::default()
+    };
+    let mut front = front(&config);
+    let shard = front.shard_of("a");
+    front.begin_loan(ONE, shard, 0);
+    assert_eq!(front.balance(ONE), [LoanChange::Lend(shard, 10)]);
+    let lower = front.register(ONE, &"a".into(), registration(Some(4)), 0);
+    assert_eq!(front.balance(ONE), [LoanChange::Recall(shard, 6)]);
+    front.credit_changed(ONE, shard, CreditChange::Returned(6));
+    let higher = front.register(ONE, &"a".into(), registration(Some(20)), 0);
+    assert_eq!(front.balance(ONE), []);
+    front.accepted(ONE, lower.unwrap());
+    assert_eq!(front.balance(ONE), []);
+    front.accepted(ONE, higher.unwrap());
+    assert_eq!(front.balance(ONE), [LoanChange::Lend(shard, 16)]);
+}
+
+#[test]
+fn routes_are_limited_for_one_connection_and_for_all() {
+    let config = Config {
+        max_routes_per_connection: 2,
+        max_routes: 3,
+        ..Config::default()
+    };
+    let mut front = front(&config);
+    let first = register(&mut front, ONE, "a").unwrap();
+    let _second = register(&mut front, ONE, "b").unwrap();
+    let refusal = register(&mut front, ONE, "c").unwrap_err();
+    assert_eq!(refusal.code, Code::TooManyRoutes);
+    assert!(register(&mut front, ONE, "a").is_ok(), "it has that one");
+    let refusal = schedule(&mut front, ONE).unwrap_err();
+    assert!(
+        refusal.id.is_some(),
+        "a client that repeats it has the id: {refusal:?}"
+    );
+    let _other = register(&mut front, TWO, "a").unwrap();
+    assert!(register(&mut front, TWO, "b").is_err());
+    front.refused(ONE, first);
+    let again = register(&mut front, TWO, "b");
+    assert!(again.is_err(), "the second request for it is unanswered");
+    assert!(front.close(ONE) && !front.close(ONE));
+    let lingering = front.register(TWO, &"b".into(), registration(None), 2);
+    assert!(
+        lingering.is_err(),
+        "the routes of a closed connection count until they are gone"
+    );
+    assert!(register(&mut front, TWO, "b").is_ok());
+}
+
+#[test]
+fn requests_that_are_not_answered_count_for_those_after_them() {
+    let mut front = front(&Config::default());
+    let register = register(&mut front, ONE, "a").unwrap();
+    assert_eq!(&*schedule(&mut front, ONE).unwrap().route, "a");
+    let unregister = front.unregister(ONE, &"a".into());
+    assert!(schedule(&mut front, ONE).unwrap().binds, "it has none");
+    front.accepted(ONE, register);
+    let mut reply = Reply::Unregistered {
+        route: "a".into(),
+        reason: Reason::Asked,
+    };
+    front.answered(ONE, unregister, &mut reply);
+    assert!(!front.has_route(ONE, "a"));
+}
+
+#[test]
+fn a_route_that_another_connection_takes_is_gone() {
+    let mut front = front(&Config::default());
+    let pending = register(&mut front, ONE, "a").unwrap();
+    front.accepted(ONE, pending);
+    assert!(!front.is_idle(ONE, NOW));
+    front.replaced(ONE, "a");
+    assert!(front.is_idle(ONE, NOW));
+}

@@ -1,0 +1,440 @@
+//! Random events of connections against a model that remembers everything.
+
+use super::*;
+
+const CONNECTIONS: [ConsumerId; 3] = [1, 2, 3];
+const ROUTES: [&str; 3] = ["a", "b", "c"];
+const IDS: [&str; 3] = ["x", "y", "z"];
+const MOST_OF_ONE: usize = 3;
+const MOST: usize = 5;
+const CREDIT: u16 = 4;
+
+/// A change of a route that was asked for.
+#[derive(Debug)]
+struct Asked {
+    connection: ConsumerId,
+    route: Arc<str>,
+    has: bool,
+    /// The credit that it asks for.
+    credit: Option<u16>,
+    /// `None`: it is not answered.
+    is_applied: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Queued,
+    Sent,
+    Done,
+}
+
+#[derive(Debug)]
+struct Sent {
+    connection: ConsumerId,
+    id: Arc<str>,
+    delivery: Delivery<()>,
+    state: State,
+    /// Whether it is the one in flight of its id.
+    is_in_flight: bool,
+}
+
+/// Everything that has happened.
+#[derive(Debug, Default)]
+struct Model {
+    open: BTreeSet<ConsumerId>,
+    asked: Vec<Asked>,
+    sent: Vec<Sent>,
+    own: BTreeMap<ConsumerId, Arc<str>>,
+}
+
+impl Model {
+    fn routes(&self, connection: ConsumerId) -> BTreeSet<Arc<str>> {
+        let mut routes = BTreeMap::new();
+        for asked in &self.asked {
+            if asked.connection == connection && asked.is_applied != Some(false) {
+                routes.insert(asked.route.clone(), asked.has);
+            }
+        }
+        let has = routes.into_iter().filter(|(_, has)| *has);
+        has.map(|(route, _)| route).collect()
+    }
+
+    fn all_routes(&self) -> usize {
+        let connections = self.open.iter();
+        connections.map(|it| self.routes(*it).len()).sum()
+    }
+
+    fn credit(&self, connection: ConsumerId) -> u16 {
+        let asked = self.asked.iter().rev();
+        let mut of_it = asked.filter(|it| it.connection == connection);
+        let granted = of_it.find(|it| it.credit.is_some() && it.is_applied == Some(true));
+        granted.and_then(|it| it.credit).unwrap_or(CREDIT)
+    }
+
+    /// Whether the connection may not have the route, too.
+    fn is_refused(&self, connection: ConsumerId, route: &Arc<str>) -> bool {
+        let routes = self.routes(connection);
+        let is_full = routes.len() >= MOST_OF_ONE || self.all_routes() >= MOST;
+        is_full && !routes.contains(route)
+    }
+
+    fn ask(&mut self, connection: ConsumerId, route: Arc<str>, has: bool, credit: Option<u16>) {
+        self.asked.push(Asked {
+            connection,
+            route,
+            has,
+            credit,
+            is_applied: None,
+        });
+    }
+
+    fn of(&mut self, connection: ConsumerId, id: &str) -> impl Iterator<Item = &mut Sent> {
+        let sent = self.sent.iter_mut();
+        sent.filter(move |it| it.connection == connection && *it.id == *id)
+    }
+
+    fn in_flight(&mut self, connection: ConsumerId, id: &str) -> Option<&mut Sent> {
+        self.of(connection, id).find(|it| it.is_in_flight)
+    }
+}
+
+struct World {
+    random: fastrand::Rng,
+    front: Front<()>,
+    model: Model,
+    /// Requests without an answer, by their place in the model.
+    pending: Vec<(ConsumerId, Pending, usize)>,
+    now: Tick,
+    seq: u64,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let config = Config {
+            credit: CREDIT,
+            max_routes_per_connection: MOST_OF_ONE,
+            max_routes: MOST,
+            ..Config::default()
+        };
+        Self {
+            random: fastrand::Rng::with_seed(seed),
+            front: Front::new(FrontSettings::from(&config), 2),
+            model: Model::default(),
+            pending: Vec::new(),
+            now: Tick::new(1_000),
+            seq: 0,
+        }
+    }
+
+    fn step(&mut self) {
+        let connection = *self.random.choice(&CONNECTIONS).unwrap();
+        match self.random.u8(0..12) {
+            0 => self.open_or_close(connection),
+            1 | 2 => self.register(connection),
+            3 => self.unregister(connection),
+            4 => self.schedule(connection),
+            5 | 6 => self.answer(),
+            7 | 8 => self.deliver(connection),
+            9 => self.ack(connection),
+            10 => self.not_sent(connection),
+            _ => self.pass(),
+        }
+        self.check();
+    }
+
+    fn open_or_close(&mut self, connection: ConsumerId) {
+        if self.random.bool() && self.model.open.insert(connection) {
+            self.front.open(connection);
+        } else if self.random.u8(0..4) == 0 && self.model.open.remove(&connection) {
+            assert!(self.front.close(connection));
+            self.forget(connection);
+        }
+    }
+
+    /// Answers to a closed connection change nothing.
+    fn forget(&mut self, connection: ConsumerId) {
+        for (of, pending, place) in std::mem::take(&mut self.pending) {
+            match of == connection {
+                true => self.front.accepted(of, pending),
+                false => self.pending.push((of, pending, place)),
+            }
+        }
+        // The places stay.
+        let of_it = self.model.asked.iter_mut();
+        for asked in of_it.filter(|it| it.connection == connection) {
+            asked.is_applied = Some(false);
+        }
+        self.model.sent.retain(|it| it.connection != connection);
+        self.model.own.remove(&connection);
+    }
+
+    fn register(&mut self, connection: ConsumerId) {
+        if !self.model.open.contains(&connection) {
+            return;
+        }
+        let route: Arc<str> = (*self.random.choice(&ROUTES).unwrap()).into();
+        let credit = self.random.bool().then(|| self.random.u16(1..10));
+        let is_refused = self.model.is_refused(connection, &route);
+        let registered = self
+            .front
+            .register(connection, &route, registration(credit), 0);
+        assert_eq!(registered.is_err(), is_refused);
+        if let Ok(pending) = registered {
+            self.pending
+                .push((connection, pending, self.model.asked.len()));
+            self.model.ask(connection, route, true, credit);
+        }
+    }
+
+    fn unregister(&mut self, connection: ConsumerId) {
+        if !self.model.open.contains(&connection) {
+            return;
+        }
+        let route: Arc<str> = (*self.random.choice(&ROUTES).unwrap()).into();
+        let pending = self.front.unregister(connection, &route);
+        self.pending
+            .push((connection, pending, self.model.asked.len()));
+        self.model.ask(connection, route, false, None);
+    }
+
+    fn schedule(&mut self, connection: ConsumerId) {
+        let named = schedule(&mut self.front, connection);
+        if !self.model.open.contains(&connection) {
+            return assert!(named.is_err(), "there is no connection");
+        }
+        let routes = self.model.routes(connection);
+        let own = self.model.own.get(&connection);
+        let only = routes.first().filter(|_| routes.len() == 1);
+        let (is_own, route) = match (only, own) {
+            (Some(only), own) => (own == Some(only), Some(only.clone())),
+            (None, own) => (true, own.cloned()),
+        };
+        let has = route.as_ref().is_some_and(|route| routes.contains(route));
+        let new: Arc<str> = "an own route".into();
+        if is_own
+            && self
+                .model
+                .is_refused(connection, route.as_ref().unwrap_or(&new))
+        {
+            return assert!(named.is_err());
+        }
+        let named = named.unwrap();
+        if let Some(route) = &route {
+            assert_eq!(named.route, *route);
+        }
+        assert_eq!(named.binds, is_own && !has);
+        if is_own {
+            self.model.own.insert(connection, named.route.clone());
+        }
+        if !named.pending.is_none() {
+            assert!(is_own);
+            self.pending
+                .push((connection, named.pending, self.model.asked.len()));
+            self.model.ask(connection, named.route, true, None);
+        }
+    }
+
+    /// The answers come in any order.
+    fn answer(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let next = self.random.usize(0..self.pending.len());
+        let (connection, pending, place) = self.pending.swap_remove(next);
+        let route = self.model.asked[place].route.clone();
+        let had = self.model.routes(connection).contains(&route);
+        let is_schedule = self.model.own.get(&connection) == Some(&route);
+        let is_applied = self.random.bool();
+        let left = match is_applied {
+            true => {
+                self.front.accepted(connection, pending);
+                None
+            }
+            false => self.front.refused(connection, pending),
+        };
+        self.model.asked[place].is_applied = Some(is_applied);
+        let has = self.model.routes(connection).contains(&route);
+        if let Some(left) = left {
+            assert!(is_schedule && had && !has && left == route);
+        }
+    }
+
+    fn deliver(&mut self, connection: ConsumerId) {
+        let id: Arc<str> = (*self.random.choice(&IDS).unwrap()).into();
+        let until = self.now + self.random.u64(1..60);
+        self.seq += u64::from(self.random.bool());
+        let delivery = Delivery {
+            route: (*self.random.choice(&ROUTES).unwrap()).into(),
+            seq: self.seq,
+            attempt: self.random.u32(1..3),
+            until,
+            write_by: Tick::new(until.value() - 1),
+            origin: (),
+        };
+        let now = self.now;
+        let admission = self.front.deliver(connection, &id, delivery.clone(), now);
+        let is_open = self.model.open.contains(&connection);
+        let confuses = self.model.of(connection, &id).any(|it| {
+            it.state == State::Sent && {
+                let it = &it.delivery;
+                it.seq != delivery.seq
+                    && (&it.route, it.attempt) == (&delivery.route, delivery.attempt)
+            }
+        });
+        if !is_open || confuses {
+            return assert_eq!(admission, Admission::Void);
+        }
+        let before = self.model.in_flight(connection, &id);
+        let is_queued = before
+            .as_ref()
+            .is_some_and(|it| it.delivery.until > now && it.delivery.route != delivery.route);
+        assert_eq!(admission == Admission::Queued, is_queued, "{admission:?}");
+        if let Some(before) = before.filter(|_| !is_queued) {
+            before.is_in_flight = false;
+        }
+        let state = if is_queued {
+            State::Queued
+        } else {
+            State::Sent
+        };
+        self.model.sent.push(Sent {
+            connection,
+            id,
+            delivery,
+            state,
+            is_in_flight: !is_queued,
+        });
+    }
+
+    fn ack(&mut self, connection: ConsumerId) {
+        let id: Arc<str> = (*self.random.choice(&IDS).unwrap()).into();
+        let named = DeliverySelector {
+            id: id.clone(),
+            route: self
+                .random
+                .bool()
+                .then(|| (*self.random.choice(&ROUTES).unwrap()).into()),
+            attempt: self.random.bool().then(|| self.random.u32(1..3)),
+        };
+        let found = self.front.ack(connection, &named, self.now);
+        let matches = |it: &&mut Sent| {
+            let delivery = &it.delivery;
+            it.state == State::Sent
+                && named.route.as_ref().is_none_or(|it| *it == delivery.route)
+                && named.attempt.is_none_or(|it| it == delivery.attempt)
+        };
+        let expected = self.model.of(connection, &id).filter(matches).last();
+        let answered = expected.map(|it| {
+            it.state = State::Done;
+            it.is_in_flight = false;
+            (it.delivery.seq, it.delivery.attempt)
+        });
+        let found = found.map(|it| (it.seq, it.attempt));
+        assert_eq!(found, answered, "{named:?}");
+        self.end_overdue();
+        self.release(connection, &id);
+    }
+
+    /// When the front looks for those whose time has passed is its own matter.
+    fn end_overdue(&mut self) {
+        for it in &mut self.model.sent {
+            if it.is_in_flight && it.delivery.until <= self.now {
+                let of_front = self.front.in_flight_of(it.connection, &it.id);
+                it.is_in_flight = of_front.is_some();
+            }
+        }
+    }
+
+    fn not_sent(&mut self, connection: ConsumerId) {
+        let id: Arc<str> = (*self.random.choice(&IDS).unwrap()).into();
+        let Some(in_flight) = self.model.in_flight(connection, &id) else {
+            return;
+        };
+        let seq = in_flight.delivery.seq;
+        in_flight.state = State::Done;
+        in_flight.is_in_flight = false;
+        let removed = self.front.remove_unsent(connection, &id, seq, None);
+        assert!(removed.is_some());
+        self.release(connection, &id);
+    }
+
+    fn release(&mut self, connection: ConsumerId, id: &Arc<str>) {
+        let released = self.front.release(connection, id).map(|(it, _)| it.seq);
+        let is_free = self.model.in_flight(connection, id).is_none();
+        let next = self.model.sent.iter().position(|it| {
+            is_free && (it.connection, &it.id) == (connection, id) && it.state == State::Queued
+        });
+        let expected = next.map(|place| {
+            // They are in the order in which they were sent.
+            let mut next = self.model.sent.remove(place);
+            next.state = State::Sent;
+            next.is_in_flight = true;
+            let seq = next.delivery.seq;
+            self.model.sent.push(next);
+            seq
+        });
+        assert_eq!(released, expected);
+    }
+
+    fn pass(&mut self) {
+        self.now = self.now + self.random.u64(0..40);
+        let now = self.now;
+        let next = self.front.next();
+        let (late, free) = self.front.expire(now);
+        for sent in &mut self.model.sent {
+            if sent.state == State::Queued && sent.delivery.write_by <= now {
+                sent.state = State::Done;
+                assert!(
+                    next.is_some_and(|next| next <= now),
+                    "it was not looked for"
+                );
+            }
+        }
+        for (connection, id, delivery) in late {
+            let it = self.model.of(connection, &id);
+            let is_done = |it: &Sent| it.state == State::Done && it.delivery.seq == delivery.seq;
+            assert!(it.into_iter().any(|it| is_done(it)), "{delivery:?}");
+        }
+        for (connection, id, ()) in free {
+            if let Some(over) = self.model.in_flight(connection, &id) {
+                assert!(over.delivery.until <= now);
+                over.is_in_flight = false;
+            }
+            self.release(connection, &id);
+        }
+    }
+
+    fn check(&mut self) {
+        let now = self.now;
+        for connection in self.model.open.clone() {
+            let routes = self.model.routes(connection);
+            let of_front = (0..2).flat_map(|shard| {
+                let routes = self.front.routes_of(connection, ShardId(shard));
+                routes.map(|(route, _)| route.clone())
+            });
+            assert_eq!(of_front.collect::<BTreeSet<_>>(), routes);
+            let (credit, _) = self.front.options(connection).unwrap();
+            assert_eq!(credit, self.model.credit(connection));
+            let mut in_time = self.model.sent.iter().filter(|it| {
+                it.connection == connection && it.is_in_flight && it.delivery.until > now
+            });
+            let is_idle = routes.is_empty() && in_time.next().is_none();
+            assert_eq!(self.front.is_idle(connection, now), is_idle);
+            for id in IDS {
+                let sent = self.model.of(connection, id);
+                assert!(sent.filter(|it| it.is_in_flight).count() <= 1);
+            }
+        }
+        assert_eq!(self.front.routes, self.model.all_routes());
+    }
+}
+
+#[test]
+fn whatever_happens_the_front_does_what_the_model_says() {
+    for seed in 0..1_000 {
+        let mut world = World::new(seed);
+        for _ in 0..world.random.usize(1..200) {
+            world.step();
+        }
+    }
+}
