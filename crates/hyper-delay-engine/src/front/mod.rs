@@ -16,9 +16,11 @@
 //!
 //! A consumer without a socket is one more connection to the front.
 
+mod admission;
 mod credit;
 mod deliveries;
 mod input;
+mod loans;
 mod options;
 mod pending;
 mod reads;
@@ -32,6 +34,7 @@ use std::{
 
 use race_wheel::Tick;
 
+pub use admission::{Addressed, Admission};
 pub use credit::LoanChange;
 pub use deliveries::{Delivery, Origin};
 pub use input::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo, StatsRequest, TaskLookup};
@@ -39,13 +42,13 @@ pub use pending::Pending;
 pub use requests::{NamedSchedule, Registration};
 
 use crate::{
-    scheduler::{ConsumerId, CreditChange},
+    scheduler::ConsumerId,
     shard::{ShardId, shard_of},
 };
 use credit::CreditLoans;
-use deliveries::{Added, Deliveries};
+use deliveries::Deliveries;
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{Accept, Code, DeliverySelector, RegisterMode, Reply};
+use hyper_delay_protocol::{Accept, Code, RegisterMode, Reply};
 use options::RegistrationOptions;
 use pending::Cause;
 use registrations::{Effect, Registrations};
@@ -325,247 +328,6 @@ impl<O: Origin> Front<O> {
             }
         }
     }
-}
-
-/// Credit.
-impl<O: Origin> Front<O> {
-    /// The scheduler of a shard knows a connection, whose deliveries in flight use this much. Returns
-    /// how much it is lent.
-    pub fn begin_loan(&mut self, consumer: ConsumerId, shard: ShardId, used: u16) -> u16 {
-        let connection = self.connections.get_mut(&consumer);
-        connection.map_or(0, |connection| connection.loans.open(shard, used))
-    }
-
-    /// The scheduler of a shard takes part in the credit of a connection, if it does not yet.
-    pub fn begin_loan_once(&mut self, consumer: ConsumerId, shard: ShardId) {
-        if let Some(connection) = self.connections.get_mut(&consumer) {
-            connection.loans.open_once(shard);
-        }
-    }
-
-    /// The scheduler of a shard takes no part any more.
-    pub fn remove_loan(&mut self, consumer: ConsumerId, shard: ShardId) {
-        if let Some(connection) = self.connections.get_mut(&consumer) {
-            connection.loans.remove(shard);
-        }
-    }
-
-    /// Everything that a shard was lent is recalled.
-    pub fn retire(&mut self, consumer: ConsumerId, shard: ShardId) {
-        if let Some(connection) = self.connections.get_mut(&consumer) {
-            connection.loans.retire(shard);
-        }
-    }
-
-    /// A scheduler wants credit for a connection, or returns some.
-    pub fn credit_changed(&mut self, consumer: ConsumerId, shard: ShardId, change: CreditChange) {
-        let Some(connection) = self.connections.get_mut(&consumer) else {
-            return;
-        };
-        match change {
-            CreditChange::Wanted => connection.loans.set_wanting(shard),
-            CreditChange::Unwanted => connection.loans.clear_wanting(shard),
-            CreditChange::Returned(credit) => connection.loans.returned(shard, credit),
-        }
-    }
-
-    /// Returns what the schedulers are lent, and what they are to return.
-    pub fn balance(&mut self, consumer: ConsumerId) -> Vec<LoanChange> {
-        let connection = self.connections.get_mut(&consumer);
-        connection.map_or_else(Vec::new, |connection| connection.loans.balance())
-    }
-
-    /// Returns how many deliveries of this kind a connection can answer in time.
-    #[must_use]
-    pub fn used(&self, consumer: ConsumerId, now: Tick, is_it: impl Fn(&O) -> bool) -> u16 {
-        let connection = self.connections.get(&consumer);
-        connection.map_or(0, |connection| connection.used(now, is_it))
-    }
-
-    /// The scheduler of a shard is not known any more: of its loan, only what is `used` counts.
-    pub fn close_loan(&mut self, consumer: ConsumerId, shard: ShardId, used: u16) {
-        if let Some(connection) = self.connections.get_mut(&consumer) {
-            connection.loans.close(shard, used);
-        }
-    }
-
-    /// What a connection has in flight of a shard whose scheduler is not known counts for its credit.
-    /// Returns whether that has changed.
-    pub fn recount(
-        &mut self,
-        consumer: ConsumerId,
-        shard: ShardId,
-        now: Tick,
-        is_it: impl Fn(&O) -> bool,
-    ) -> bool {
-        let Some(connection) = self.connections.get_mut(&consumer) else {
-            return false;
-        };
-        connection.loans.is_closed(shard) && {
-            let used = connection.used(now, is_it);
-            connection.loans.set_used(shard, used)
-        }
-    }
-}
-
-/// Deliveries.
-impl<O: Origin> Front<O> {
-    /// A delivery comes for a connection. Returns what to do with it.
-    pub fn deliver(
-        &mut self,
-        consumer: ConsumerId,
-        id: &Arc<str>,
-        delivery: Delivery<O>,
-        now: Tick,
-    ) -> Admission {
-        let Some(connection) = self.connections.get_mut(&consumer) else {
-            return Admission::Void;
-        };
-        if connection.is_closing {
-            return Admission::Void;
-        }
-        let deliveries = &mut connection.deliveries;
-        let credit = usize::from(connection.loans.credit());
-        if deliveries.len() > 2 * credit + 64 {
-            deliveries.prune(now);
-        }
-        match deliveries.add(id, delivery, now) {
-            Added::InFlight => Admission::Send(connection.options.accept()),
-            Added::Queued => {
-                self.waiting.insert(consumer);
-                Admission::Queued
-            }
-            Added::Confusing => Admission::Void,
-        }
-    }
-
-    /// Returns whether a connection has deliveries that wait for their ids.
-    #[must_use]
-    pub(crate) fn has_queued(&self, consumer: ConsumerId) -> bool {
-        !self.waiting.is_empty() && self.waiting.contains(&consumer)
-    }
-
-    /// An id is free on a connection. Returns the next delivery of it, which counts as in flight from
-    /// now on, and the compressions that the connection accepts.
-    pub fn release(
-        &mut self,
-        consumer: ConsumerId,
-        id: &Arc<str>,
-    ) -> Option<(Delivery<O>, Accept)> {
-        if !self.has_queued(consumer) {
-            return None;
-        }
-        let connection = self.connections.get_mut(&consumer)?;
-        let delivery = connection.deliveries.release(id);
-        if !connection.deliveries.has_queued() {
-            self.waiting.remove(&consumer);
-        }
-        Some((delivery?, connection.options.accept()))
-    }
-
-    /// Returns when something is due on a connection: the time of a delivery passes for whose id
-    /// others wait, or that of one which waits.
-    #[must_use]
-    pub fn next(&self) -> Option<Tick> {
-        let waiting = self.waiting.iter();
-        let connections = waiting.filter_map(|consumer| self.connections.get(consumer));
-        connections.filter_map(|it| it.deliveries.next()).min()
-    }
-
-    /// Removes and returns the deliveries of all connections that have waited for their ids too long,
-    /// and returns the ids that are free now.
-    pub fn expire(&mut self, now: Tick) -> (Vec<Addressed<Delivery<O>>>, Vec<Addressed<()>>) {
-        let (mut late, mut free) = (Vec::new(), Vec::new());
-        for consumer in self.waiting.iter().copied() {
-            let Some(connection) = self.connections.get_mut(&consumer) else {
-                continue;
-            };
-            let deliveries = &mut connection.deliveries;
-            let queued = deliveries.take_queued(|queued| queued.write_by <= now);
-            late.extend(queued.into_iter().map(|(id, it)| (consumer, id, it)));
-            let ids = deliveries.expire(now).into_iter();
-            free.extend(ids.map(|id| (consumer, id, ())));
-        }
-        (late, free)
-    }
-
-    /// Removes and returns the deliveries of this kind that wait for their ids.
-    pub fn take_queued(
-        &mut self,
-        consumer: ConsumerId,
-        is_it: impl Fn(&Delivery<O>) -> bool,
-    ) -> Vec<(Arc<str>, Delivery<O>)> {
-        let connection = self.connections.get_mut(&consumer);
-        connection.map_or_else(Vec::new, |it| it.deliveries.take_queued(is_it))
-    }
-
-    /// Removes the delivery in flight of an id that was not sent, if it is of this revision and round.
-    /// `None`: any round.
-    pub fn remove_unsent(
-        &mut self,
-        consumer: ConsumerId,
-        id: &str,
-        seq: u64,
-        attempt: Option<u32>,
-    ) -> Option<Delivery<O>> {
-        let connection = self.connections.get_mut(&consumer)?;
-        connection.deliveries.remove(id, seq, attempt)
-    }
-
-    /// Returns the delivery in flight of an id.
-    #[must_use]
-    pub fn in_flight_of(&self, consumer: ConsumerId, id: &str) -> Option<&Delivery<O>> {
-        self.connections.get(&consumer)?.deliveries.get(id)
-    }
-
-    /// Returns the deliveries in flight of this kind, in order of id.
-    pub fn in_flight_mut(
-        &mut self,
-        consumer: ConsumerId,
-        is_it: impl Fn(&Delivery<O>) -> bool,
-    ) -> Vec<(&Arc<str>, &mut Delivery<O>)> {
-        let connection = self.connections.get_mut(&consumer);
-        connection.map_or_else(Vec::new, |it| it.deliveries.in_flight_mut(is_it))
-    }
-
-    /// Returns the delivery in flight that a touch has named.
-    pub fn touched_mut(
-        &mut self,
-        consumer: ConsumerId,
-        named: &DeliverySelector,
-    ) -> Option<&mut Delivery<O>> {
-        let connection = self.connections.get_mut(&consumer)?;
-        connection.deliveries.find_in_flight_mut(named)
-    }
-
-    /// Returns how many deliveries without an answer in their time are remembered for a connection.
-    #[must_use]
-    pub fn late_limit(&self, consumer: ConsumerId) -> usize {
-        let connection = self.connections.get(&consumer);
-        connection.map_or(0, |connection| connection.deliveries.late_limit())
-    }
-
-    /// An answer has not taken effect, or perhaps not: the delivery can still be acknowledged.
-    pub fn put_back(&mut self, consumer: ConsumerId, id: Arc<str>, delivery: Delivery<O>) {
-        if let Some(connection) = self.connections.get_mut(&consumer) {
-            connection.deliveries.put_back(id, delivery);
-        }
-    }
-}
-
-/// Something of a connection, by its id.
-pub type Addressed<T> = (ConsumerId, Arc<str>, T);
-
-/// What to do with a delivery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admission {
-    /// Send it to the connection, which accepts these compressions.
-    Send(Accept),
-    /// The connection has another one with the same id: it waits.
-    Queued,
-    /// It goes back as never sent, and comes again in another round: the connection takes no more, or
-    /// could not tell it from an earlier one.
-    Void,
 }
 
 #[cfg(test)]

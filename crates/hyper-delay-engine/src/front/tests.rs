@@ -1,7 +1,8 @@
 mod random;
 
 use super::*;
-use hyper_delay_protocol::{Compression, Headers, Reason, Refusal, Schedule};
+use crate::scheduler::CreditChange;
+use hyper_delay_protocol::{Compression, DeliverySelector, Headers, Reason, Refusal, Schedule};
 
 const ONE: ConsumerId = 1;
 const TWO: ConsumerId = 2;

@@ -1,0 +1,178 @@
+//! What the scheduler has for connections, and what becomes of deliveries.
+
+use std::{mem, sync::Arc};
+
+use super::{SHARD, SingleServer, lines::Line};
+use crate::{
+    front::{Admission, ConsumerMessage, Delivery, ReplyTo},
+    scheduler::{ConsumerId, CopyId, SchedulerMessage, SentCopy, UnsentReason},
+};
+use hyper_delay_protocol::{DeliverySelector, Reply};
+use hyper_delay_store::Store;
+
+impl<S: Store> SingleServer<S> {
+    /// A delivery was not sent.
+    pub(super) fn not_sent(&mut self, copy: CopyId, why: UnsentReason) {
+        self.front
+            .remove_unsent(copy.consumer, &copy.id, copy.seq, why.attempt());
+        self.scheduler.not_sent(&copy, &why);
+        self.release(copy.consumer, copy.id);
+    }
+
+    /// Passes what the scheduler has for connections through the front, which can have consequences
+    /// for the scheduler.
+    pub(super) fn pass_messages(&mut self) {
+        if !self.scheduler.has_messages() {
+            return;
+        }
+        let mut passing = mem::take(&mut self.passing);
+        while self.scheduler.has_messages() {
+            self.scheduler.swap_messages(&mut passing);
+            for (consumer, message) in passing.drain(..) {
+                self.pass_message(consumer, message);
+            }
+        }
+        self.passing = passing;
+    }
+
+    fn pass_message(&mut self, consumer: ConsumerId, message: SchedulerMessage) {
+        match message {
+            SchedulerMessage::Deliver(copy) => self.deliver(consumer, copy),
+            SchedulerMessage::Reply(number, mut reply) => {
+                let Some(Line { to, pending }) = self.lines.take(number) else {
+                    debug_assert!(false, "a request is answered once");
+                    return;
+                };
+                if pending.is_none() {
+                    self.note_touched(consumer, &reply);
+                    return self.reply(to, reply);
+                }
+                let leaves = self.front.answered(consumer, pending, &mut reply);
+                self.reply(to, reply);
+                if let Some(route) = leaves {
+                    self.scheduler.leave(consumer, &route);
+                }
+                self.balance(consumer);
+            }
+            SchedulerMessage::Notice(reply) => {
+                if let Reply::Unregistered { route, .. } = &reply {
+                    self.front.replaced(consumer, route);
+                }
+                let to = ReplyTo {
+                    consumer,
+                    tag: None,
+                    weight: 0,
+                };
+                self.reply(to, reply);
+            }
+            SchedulerMessage::Credit(change) => {
+                #[cfg(test)]
+                self.credit_changes.push((consumer, change));
+                self.front.credit_changed(consumer, SHARD, change);
+                self.balance(consumer);
+            }
+        }
+    }
+
+    fn deliver(&mut self, consumer: ConsumerId, copy: SentCopy) {
+        let SentCopy {
+            seq,
+            route,
+            id,
+            attempt,
+            until,
+            write_by,
+            ..
+        } = copy;
+        let delivery = Delivery {
+            route: route.clone(),
+            seq,
+            attempt,
+            until,
+            write_by,
+            origin: (),
+        };
+        match self
+            .front
+            .deliver(consumer, &id, delivery, self.now.monotonic)
+        {
+            Admission::Send(accept) => self.messages.push((
+                consumer,
+                ConsumerMessage::Deliver {
+                    seq,
+                    route,
+                    id,
+                    attempt,
+                    until,
+                    write_by,
+                    accept,
+                    authority: None,
+                },
+            )),
+            Admission::Queued => {}
+            Admission::Void => {
+                let copy = CopyId { consumer, seq, id };
+                self.not_sent(copy, UnsentReason::Void { attempt });
+            }
+        }
+    }
+
+    /// A touch has given a delivery more time.
+    fn note_touched(&mut self, consumer: ConsumerId, reply: &Reply) {
+        if let Reply::Touched {
+            id,
+            route,
+            attempt,
+            deadline: Some(deadline),
+        } = reply
+        {
+            let named = DeliverySelector {
+                id: id.clone(),
+                route: route.clone(),
+                attempt: *attempt,
+            };
+            if let Some(delivery) = self.front.touched_mut(consumer, &named) {
+                delivery.until = delivery.until.max(self.now.tick_of(*deadline));
+            }
+        }
+    }
+
+    /// An id is free on a connection: the delivery that waits for it is sent.
+    pub(super) fn release(&mut self, consumer: ConsumerId, id: Arc<str>) {
+        if let Some((delivery, accept)) = self.front.release(consumer, &id) {
+            let Delivery {
+                route,
+                seq,
+                attempt,
+                until,
+                write_by,
+                ..
+            } = delivery;
+            let message = ConsumerMessage::Deliver {
+                seq,
+                route,
+                id,
+                attempt,
+                until,
+                write_by,
+                accept,
+                authority: None,
+            };
+            self.messages.push((consumer, message));
+        }
+    }
+
+    /// Gives back the deliveries that have waited for their ids too long, and sends those whose ids
+    /// are free.
+    pub(super) fn expire_queued(&mut self) {
+        let (late, free) = self.front.expire(self.now.monotonic);
+        for (consumer, id, Delivery { seq, attempt, .. }) in late {
+            let copy = CopyId { consumer, seq, id };
+            let why = UnsentReason::Unwritten { attempt };
+            self.scheduler.not_sent(&copy, &why);
+        }
+        for (consumer, id, ()) in free {
+            self.release(consumer, id);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The requests of connections.
+
+use std::sync::Arc;
+
+use super::SingleServer;
+use crate::{
+    front::{ClientRequest, ConsumerMessage, NamedSchedule, Pending, Registration, ReplyTo},
+    ledger::ScheduleOrder,
+    scheduler::{ConsumerId, Nack},
+};
+use hyper_delay_protocol::{
+    DeliverySelector, RegisterMode, Reply, Schedule, TaskRequest, access::Grant,
+};
+use hyper_delay_store::Store;
+
+impl<S: Store> SingleServer<S> {
+    pub(super) fn request(&mut self, consumer: ConsumerId, request: ClientRequest) {
+        let ClientRequest {
+            tag,
+            request,
+            weight,
+            grant,
+        } = request;
+        let to = ReplyTo {
+            consumer,
+            tag,
+            weight,
+        };
+        match request {
+            TaskRequest::Ping => self.reply(to, Reply::Pong),
+            TaskRequest::Schedule(schedule) => self.schedule(to, schedule, grant),
+            TaskRequest::Ack { delivery, confirm } => self.ack(to, delivery, confirm),
+            TaskRequest::Nack {
+                delivery,
+                delay_ms,
+                reason,
+                failed,
+            } => self.nack(to, delivery, (delay_ms, reason, failed)),
+            TaskRequest::Touch {
+                delivery,
+                extend_ms,
+            } => self.touch(to, delivery, extend_ms),
+            TaskRequest::Register {
+                route,
+                credit,
+                mode,
+                accept,
+            } => {
+                let registration = Registration {
+                    mode,
+                    credit,
+                    accept,
+                };
+                self.register(to, &route, registration);
+            }
+            TaskRequest::Unregister { route } => {
+                let pending = self.front.unregister(to.consumer, &route);
+                let id = self.lines.add(to, pending);
+                self.scheduler.unregister(id, route);
+            }
+            TaskRequest::Cancel { route, id } => {
+                let request = self.lines.add(to, Pending::NONE);
+                self.scheduler.cancel(request, route, id);
+            }
+        }
+    }
+
+    fn register(&mut self, to: ReplyTo, route: &Arc<str>, registration: Registration) {
+        let (consumer, mode) = (to.consumer, registration.mode);
+        let departing = self.scheduler.departing();
+        match self
+            .front
+            .register(consumer, route, registration, departing)
+        {
+            Err(refusal) => self.reply(to, Reply::Error(refusal)),
+            Ok(pending) => {
+                // A lower credit holds at once.
+                self.balance(consumer);
+                let id = self.lines.add(to, pending);
+                self.scheduler.register(id, route, mode);
+            }
+        }
+    }
+
+    fn schedule(&mut self, to: ReplyTo, mut schedule: Schedule, grant: Option<Arc<Grant>>) {
+        let consumer = to.consumer;
+        let departing = self.scheduler.departing();
+        let named = self
+            .front
+            .schedule(consumer, &mut schedule, grant.as_deref(), departing);
+        let NamedSchedule {
+            route,
+            id,
+            pending,
+            binds,
+        } = match named {
+            Ok(named) => named,
+            Err(refusal) => return self.reply(to, Reply::Error(refusal)),
+        };
+        if binds {
+            self.scheduler.bind(consumer, &route, RegisterMode::Shared);
+        }
+        let request = self.lines.add(to, pending);
+        let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
+        self.scheduler.schedule(request, order, grant);
+    }
+
+    fn ack(&mut self, to: ReplyTo, named: DeliverySelector, confirm: bool) {
+        let consumer = to.consumer;
+        let Some(delivery) = self.front.ack(consumer, &named, self.now.monotonic) else {
+            self.scheduler.metrics().unknown_answers.add(1);
+            let acked = confirm.then_some(Reply::Acked {
+                id: named.id,
+                route: named.route,
+                removed: false,
+            });
+            return self.answer(to, acked);
+        };
+        let free = self.free_id(consumer, &named.id);
+        let revision = delivery.into_revision(named.id);
+        let number = match confirm {
+            true => Some(self.lines.add(to, Pending::NONE).number),
+            false => {
+                self.answer(to, None);
+                None
+            }
+        };
+        self.scheduler.ack(consumer, revision, number);
+        self.release_free(consumer, free);
+    }
+
+    fn nack(
+        &mut self,
+        to: ReplyTo,
+        named: DeliverySelector,
+        (delay_ms, reason, failed): (Option<u64>, Option<Arc<str>>, bool),
+    ) {
+        let consumer = to.consumer;
+        let delivery = match self
+            .front
+            .nack(consumer, &named, delay_ms, self.now.monotonic)
+        {
+            Ok(delivery) => delivery,
+            Err(refusal) => return self.reply(to, Reply::Error(refusal)),
+        };
+        self.answer(to, None);
+        let Some(delivery) = delivery else {
+            return self.scheduler.metrics().unknown_answers.add(1);
+        };
+        let free = self.free_id(consumer, &named.id);
+        let nack = Nack {
+            revision: delivery.revision(named.id.clone()),
+            delay_ms,
+            reason,
+            failed,
+        };
+        if !self.scheduler.nack(consumer, nack) {
+            self.front.put_back(consumer, named.id, delivery);
+        }
+        self.release_free(consumer, free);
+    }
+
+    fn touch(&mut self, to: ReplyTo, named: DeliverySelector, extend_ms: Option<u64>) {
+        let Some(delivery) = self.front.touch(to.consumer, &named) else {
+            let touched = Reply::Touched {
+                id: named.id,
+                route: named.route,
+                attempt: named.attempt,
+                deadline: None,
+            };
+            return self.reply(to, touched);
+        };
+        let named = delivery.named(named.id);
+        let id = self.lines.add(to, Pending::NONE);
+        self.scheduler.touch(id, named, extend_ms);
+    }
+
+    /// Answers a request without the scheduler. Without a reply, its room is free.
+    fn answer(&mut self, to: ReplyTo, reply: Option<Reply>) {
+        match reply {
+            Some(reply) => self.reply(to, reply),
+            None => {
+                let done = ConsumerMessage::Done(to.weight);
+                self.messages.push((to.consumer, done));
+            }
+        }
+    }
+
+    /// Returns the id of a delivery that is answered, if others may wait for it.
+    fn free_id(&self, consumer: ConsumerId, id: &Arc<str>) -> Option<Arc<str>> {
+        let is_waited_for = self.front.has_queued(consumer);
+        is_waited_for.then(|| id.clone())
+    }
+
+    fn release_free(&mut self, consumer: ConsumerId, id: Option<Arc<str>>) {
+        if let Some(id) = id {
+            self.release(consumer, id);
+        }
+    }
+}
