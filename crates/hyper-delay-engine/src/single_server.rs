@@ -176,8 +176,8 @@ impl<S: Store> SingleServer<S> {
 
     /// Returns whether a connection has no route and no delivery in flight.
     #[must_use]
-    pub fn is_idle(&self, consumer: ConsumerId, now: Now) -> bool {
-        self.front.is_idle(consumer, now.monotonic)
+    pub fn is_idle(&self, consumer: ConsumerId) -> bool {
+        self.front.has_no_route(consumer) && self.scheduler.has_no_copy(consumer)
     }
 
     /// Returns whether a route has consumers.

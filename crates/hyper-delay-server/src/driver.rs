@@ -191,7 +191,7 @@ impl<S: Store> SchedulerDriver<S> {
                         self.outboxes.remove(consumer);
                     }
                     ServerEvent::IsIdle(consumer, answer) => {
-                        let _ = answer.send(self.server.is_idle(consumer, self.clock.now()));
+                        let _ = answer.send(self.server.is_idle(consumer));
                     }
                     ServerEvent::IsReady(answer) => {
                         let _ = answer.send(Ok(()));

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::ShardId;
 use hyper_delay_engine::{
-    front::ConsumerMessage,
+    front::{ConsumerMessage, GivenBack},
     scheduler::{ConsumerId, RouteRequest},
 };
 use hyper_delay_protocol::{Code, DeliverySelector, Refusal, Reply};
@@ -65,7 +65,11 @@ impl Forwarder {
             Err(refusal) => return self.refuse(to, refusal),
         };
         self.reply_or_release(to, None);
-        let Some(delivered) = delivered else {
+        let Some(GivenBack {
+            delivery: delivered,
+            ..
+        }) = delivered
+        else {
             self.metrics.unknown_answers.add(1);
             return;
         };

@@ -22,7 +22,7 @@ impl Forwarder {
             }
             let used = self.front.used(consumer, now, |it| it.shard == shard);
             let credit = self.front.begin_loan(consumer, shard, used);
-            if self.front.routes_of(consumer, shard).next().is_none() {
+            if !self.front.has_route_of(consumer, shard) {
                 self.front.retire(consumer, shard);
             }
             if credit > 0 {

@@ -40,7 +40,7 @@ impl<O: Origin> Front<O> {
         }
         let deliveries = &mut connection.deliveries;
         let credit = usize::from(connection.loans.credit());
-        if deliveries.len() > 2 * credit + 64 {
+        if deliveries.len() > 2 * credit + 64 && deliveries.may_scan() {
             deliveries.prune(now);
         }
         match deliveries.add(id, delivery, now) {
@@ -90,16 +90,17 @@ impl<O: Origin> Front<O> {
     /// and returns the ids that are free now.
     pub fn expire(&mut self, now: Tick) -> (Vec<Addressed<Delivery<O>>>, Vec<Addressed<()>>) {
         let (mut late, mut free) = (Vec::new(), Vec::new());
-        for consumer in self.waiting.iter().copied() {
-            let Some(connection) = self.connections.get_mut(&consumer) else {
-                continue;
+        self.waiting.retain(|consumer| {
+            let Some(connection) = self.connections.get_mut(consumer) else {
+                return false;
             };
             let deliveries = &mut connection.deliveries;
             let queued = deliveries.take_queued(|queued| queued.write_by <= now);
-            late.extend(queued.into_iter().map(|(id, it)| (consumer, id, it)));
+            late.extend(queued.into_iter().map(|(id, it)| (*consumer, id, it)));
             let ids = deliveries.expire(now).into_iter();
-            free.extend(ids.map(|id| (consumer, id, ())));
-        }
+            free.extend(ids.map(|id| (*consumer, id, ())));
+            deliveries.has_queued()
+        });
         (late, free)
     }
 
@@ -109,8 +110,14 @@ impl<O: Origin> Front<O> {
         consumer: ConsumerId,
         is_it: impl Fn(&Delivery<O>) -> bool,
     ) -> Vec<(Arc<str>, Delivery<O>)> {
-        let connection = self.connections.get_mut(&consumer);
-        connection.map_or_else(Vec::new, |it| it.deliveries.take_queued(is_it))
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return Vec::new();
+        };
+        let taken = connection.deliveries.take_queued(is_it);
+        if !connection.deliveries.has_queued() {
+            self.waiting.remove(&consumer);
+        }
+        taken
     }
 
     /// Removes the delivery in flight of an id that was not sent, if it is of this revision and round.
@@ -157,6 +164,13 @@ impl<O: Origin> Front<O> {
     pub fn late_limit(&self, consumer: ConsumerId) -> usize {
         let connection = self.connections.get(&consumer);
         connection.map_or(0, |connection| connection.deliveries.late_limit())
+    }
+
+    /// A delivery whose time had passed is given back after all.
+    pub fn forget_late(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.deliveries.forget_late(id, seq);
+        }
     }
 
     /// An answer has not taken effect, or perhaps not: the delivery can still be acknowledged.

@@ -85,6 +85,15 @@ impl<O> Delivery<O> {
     }
 }
 
+/// A delivery that a connection gives back.
+#[derive(Debug)]
+pub struct GivenBack<O> {
+    /// The delivery.
+    pub delivery: Delivery<O>,
+    /// Whether its time had passed, as far as the front knows. It can still be acknowledged.
+    pub was_late: bool,
+}
+
 /// The place of a delivery that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
@@ -165,22 +174,53 @@ impl<O: Origin> Deliveries<O> {
         named: &DeliverySelector,
         now: Tick,
     ) -> Option<Delivery<O>> {
-        if let Some((id, delivery)) = self.in_flight.remove_entry(&named.id) {
-            let is_overdue = delivery.until <= now;
-            if delivery.matches(named) && !(is_overdue && self.may_scan()) {
-                return Some(delivery);
-            }
-            self.in_flight.insert(id, delivery);
-            if is_overdue {
-                self.prune(now);
-            }
+        self.take_in_flight(named, now).or_else(|| {
+            self.late
+                .take_latest(&named.id, |delivery| delivery.matches(named))
+        })
+    }
+
+    /// Removes and returns the delivery in flight that a nack names, or returns the latest of those
+    /// whose time has passed.
+    pub(super) fn give_back(
+        &mut self,
+        named: &DeliverySelector,
+        now: Tick,
+    ) -> Option<GivenBack<O>> {
+        if let Some(delivery) = self.take_in_flight(named, now) {
+            let was_late = false;
+            return Some(GivenBack { delivery, was_late });
         }
-        self.late
-            .take_latest(&named.id, |delivery| delivery.matches(named))
+        let late = self
+            .late
+            .copies_of(&named.id)
+            .filter(|it| it.matches(named));
+        late.last().map(|delivery| GivenBack {
+            delivery: delivery.clone(),
+            was_late: true,
+        })
+    }
+
+    /// A delivery whose time had passed is given back after all.
+    pub(super) fn forget_late(&mut self, id: &str, seq: u64) {
+        self.late.take_latest(id, |delivery| delivery.seq == seq);
+    }
+
+    fn take_in_flight(&mut self, named: &DeliverySelector, now: Tick) -> Option<Delivery<O>> {
+        let (id, delivery) = self.in_flight.remove_entry(&named.id)?;
+        let is_overdue = delivery.until <= now;
+        if delivery.matches(named) && !(is_overdue && self.may_scan()) {
+            return Some(delivery);
+        }
+        self.in_flight.insert(id, delivery);
+        if is_overdue {
+            self.prune(now);
+        }
+        None
     }
 
     /// Whether enough has been delivered since the last scan of those in flight for another one.
-    fn may_scan(&self) -> bool {
+    pub(super) fn may_scan(&self) -> bool {
         self.added * DELIVERIES_OF_SCAN >= self.in_flight.len()
     }
 

@@ -36,7 +36,7 @@ use race_wheel::Tick;
 
 pub use admission::{Addressed, Admission};
 pub use credit::LoanChange;
-pub use deliveries::{Delivery, Origin};
+pub use deliveries::{Delivery, GivenBack, Origin};
 pub use input::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo, StatsRequest, TaskLookup};
 pub use pending::Pending;
 pub use requests::{NamedSchedule, Registration};
@@ -201,6 +201,13 @@ impl<O: Origin> Front<O> {
         self.connections.is_empty()
     }
 
+    /// Returns whether a connection has no route.
+    #[must_use]
+    pub fn has_no_route(&self, consumer: ConsumerId) -> bool {
+        let connection = self.connections.get(&consumer);
+        connection.is_none_or(|connection| connection.routes.len() == 0)
+    }
+
     /// Returns whether a connection has no route and no delivery that it can answer in time.
     #[must_use]
     pub fn is_idle(&self, consumer: ConsumerId, now: Tick) -> bool {
@@ -218,6 +225,13 @@ impl<O: Origin> Front<O> {
         let connection = self.connections.get(&consumer).into_iter();
         let routes = connection.flat_map(|it| it.routes.iter());
         routes.filter(move |(route, _)| self.shard_of(route) == shard)
+    }
+
+    /// Returns whether a connection has a route of a shard, or has asked for one last.
+    #[must_use]
+    pub fn has_route_of(&self, consumer: ConsumerId, shard: ShardId) -> bool {
+        let connection = self.connections.get(&consumer);
+        connection.is_some_and(|it| it.routes.any(|route| self.shard_of(route) == shard))
     }
 
     /// Returns whether a connection has a route, or has asked for it last.
@@ -322,7 +336,7 @@ impl<O: Origin> Front<O> {
             Effect::Lost => {
                 self.routes -= 1;
                 let shard = self.shard_of(route);
-                if self.shards > 1 && self.routes_of(consumer, shard).next().is_none() {
+                if self.shards > 1 && !self.has_route_of(consumer, shard) {
                     self.retire(consumer, shard);
                 }
             }

@@ -43,6 +43,8 @@ struct AskedChange {
     number: u64,
     /// `None`: the route is unregistered.
     mode: Option<RegisterMode>,
+    /// It has taken effect already, for a schedule: its answer keeps it or undoes it.
+    is_in_effect: bool,
 }
 
 /// A change of a registration that is asked for. Its answer applies it or drops it.
@@ -100,6 +102,12 @@ impl Registrations {
         routes.filter_map(|route| Some((route, self.mode_of(route)?)))
     }
 
+    /// Whether the connection has a route of this kind.
+    pub(super) fn any(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        let mut routes = self.registered.keys().chain(self.asked.keys());
+        routes.any(|route| is_it(route) && self.has(route))
+    }
+
     /// The only route that the connection has, if it has exactly one.
     fn only(&self) -> Option<&Arc<str>> {
         match (self.len, self.asked.is_empty()) {
@@ -133,10 +141,25 @@ impl Registrations {
         route: Arc<str>,
         mode: Option<RegisterMode>,
     ) -> (PendingRoute, Effect) {
+        self.add(route, mode, false)
+    }
+
+    /// The connection's own route is registered for a schedule.
+    pub(super) fn bind(&mut self, route: Arc<str>) -> (PendingRoute, Effect) {
+        self.add(route, Some(RegisterMode::Shared), true)
+    }
+
+    fn add(
+        &mut self,
+        route: Arc<str>,
+        mode: Option<RegisterMode>,
+        is_in_effect: bool,
+    ) -> (PendingRoute, Effect) {
         self.last += 1;
         let change = AskedChange {
             number: self.last,
             mode,
+            is_in_effect,
         };
         let effect = self.update(&route, |it| {
             let asked = it.asked.entry(route.clone()).or_default();
@@ -166,10 +189,16 @@ impl Registrations {
         })
     }
 
-    /// Another connection has taken the route.
+    /// Another connection has taken the route. What is asked for and is not in effect yet can still
+    /// bring it back.
     pub(super) fn remove(&mut self, route: &str) -> Effect {
         self.update(route, |it| {
             it.registered.remove(route);
+            if let Some(asked) = it.asked.get_mut(route) {
+                let in_effect = asked.changes.iter().filter(|change| change.is_in_effect);
+                let taken = in_effect.map(|change| change.number).max();
+                asked.applied = asked.applied.max(taken.unwrap_or(0));
+            }
         })
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use super::{Delivery, Front, Origin, Pending, pending::Cause, registrations::Effect};
+use super::{Delivery, Front, GivenBack, Origin, Pending, pending::Cause, registrations::Effect};
 use crate::scheduler::ConsumerId;
 use hyper_delay_protocol::{
     Accept, Code, DeliverySelector, Refusal, RegisterMode, Schedule,
@@ -89,7 +89,10 @@ impl<O: Origin> Front<O> {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return (Pending::NONE, Effect::Unchanged);
         };
-        let (asked, effect) = connection.routes.ask(route.clone(), mode);
+        let (asked, effect) = match cause {
+            Cause::Schedule => connection.routes.bind(route.clone()),
+            Cause::Register(_) | Cause::Unregister => connection.routes.ask(route.clone(), mode),
+        };
         self.note(consumer, route, effect);
         (Pending::new(asked, cause), effect)
     }
@@ -217,8 +220,9 @@ impl<O: Origin> Front<O> {
         connection.deliveries.take_answered(named, now)
     }
 
-    /// A connection gives a delivery back, whose id is free then. Returns it, if there is one: as an
-    /// [`ack`](Self::ack) does.
+    /// A connection gives a delivery back. Returns it, if there is one. The id of one in flight is free
+    /// then. One that is late stays: it can still be acknowledged, as a late nack changes nothing. The
+    /// scheduler counts it, and learns that the consumer answers.
     ///
     /// # Errors
     ///
@@ -229,7 +233,7 @@ impl<O: Origin> Front<O> {
         named: &DeliverySelector,
         delay_ms: Option<u64>,
         now: Tick,
-    ) -> Result<Option<Delivery<O>>, Refusal> {
+    ) -> Result<Option<GivenBack<O>>, Refusal> {
         let most = self.settings.max_delay_millis;
         if let Some(delay) = delay_ms.filter(|delay| *delay > most) {
             let message =
@@ -241,7 +245,7 @@ impl<O: Origin> Front<O> {
             });
         }
         let connection = self.connections.get_mut(&consumer);
-        Ok(connection.and_then(|it| it.deliveries.take_answered(named, now)))
+        Ok(connection.and_then(|it| it.deliveries.give_back(named, now)))
     }
 
     /// A connection asks for more time to answer a delivery. Returns it, if there is one.

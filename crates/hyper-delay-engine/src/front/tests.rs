@@ -184,3 +184,65 @@ fn a_route_that_another_connection_takes_is_gone() {
     front.replaced(ONE, "a");
     assert!(front.is_idle(ONE, NOW));
 }
+
+#[test]
+fn an_own_route_that_is_taken_before_the_answer_is_registered_with_the_next_schedule() {
+    let mut front = front(&Config::default());
+    let first = schedule(&mut front, ONE).unwrap();
+    assert!(first.binds);
+    front.replaced(ONE, &first.route);
+    assert!(!front.has_route(ONE, &first.route));
+    front.accepted(ONE, first.pending);
+    assert!(
+        !front.has_route(ONE, &first.route),
+        "the scheduler has it no longer"
+    );
+    let second = schedule(&mut front, ONE).unwrap();
+    assert!(second.binds && second.route == first.route);
+    front.accepted(ONE, second.pending);
+    assert!(front.has_route(ONE, &first.route));
+}
+
+#[test]
+fn a_registration_that_comes_after_the_loss_of_its_route_stands() {
+    let mut front = front(&Config::default());
+    let first = register(&mut front, ONE, "a").unwrap();
+    front.accepted(ONE, first);
+    let second = register(&mut front, ONE, "a").unwrap();
+    front.replaced(ONE, "a");
+    assert!(front.has_route(ONE, "a"), "it is asked for");
+    front.accepted(ONE, second);
+    assert!(front.has_route(ONE, "a"));
+}
+
+#[test]
+fn a_late_nack_leaves_the_delivery_for_an_ack() {
+    let mut front = front(&Config::default());
+    let id: Arc<str> = "x".into();
+    let named = DeliverySelector {
+        id: id.clone(),
+        route: None,
+        attempt: Some(1),
+    };
+    for (seq, attempt) in [(1, 1), (2, 2)] {
+        let delivery = Delivery {
+            route: "a".into(),
+            seq,
+            attempt,
+            until: Tick::new(seq),
+            write_by: Tick::new(seq),
+            origin: (),
+        };
+        front.deliver(ONE, &id, delivery, NOW);
+    }
+    let now = Tick::new(5);
+    let given_back = front.nack(ONE, &named, None, now).unwrap().unwrap();
+    assert!(given_back.was_late && given_back.delivery.seq == 1);
+    let by_id = DeliverySelector {
+        attempt: None,
+        ..named
+    };
+    let latest = front.ack(ONE, &by_id, now).unwrap();
+    assert_eq!(latest.seq, 2, "still the latest");
+    assert_eq!(front.ack(ONE, &by_id, now).unwrap().seq, 1);
+}

@@ -200,6 +200,11 @@ impl Consumer {
         Some(route)
     }
 
+    /// Whether it has no copy, in flight or lost.
+    pub(super) fn has_no_copy(&self) -> bool {
+        self.copies.is_empty()
+    }
+
     /// The number of copies in flight.
     pub(super) const fn load(&self) -> usize {
         self.in_flight

@@ -33,7 +33,7 @@ impl ConsumerTable {
     pub(super) fn close(&mut self, consumer: ConsumerId) -> Option<ClosedConsumer> {
         let closed = self.by_id.remove(&consumer)?.into_parts();
         for copy in &closed.unanswered {
-            self.held.remove(&copy.id, consumer, copy.seq);
+            self.held.remove(&copy.id, consumer);
         }
         for seq in &closed.late {
             self.forget_late(*seq);
@@ -56,8 +56,8 @@ impl ConsumerTable {
 
     /// Whether a connection has a copy of a task with that id, on any route.
     pub(super) fn holds_id(&self, consumer: ConsumerId, id: &str) -> bool {
-        let holders = self.held.of(id);
-        holders.iter().any(|(holder, _)| *holder == consumer)
+        let id = self.held.hash_of(id);
+        self.held.get(id, consumer).is_some()
     }
 
     /// Gives a connection a copy, whose id it does not have. Returns false if it has another one of
@@ -83,7 +83,7 @@ impl ConsumerTable {
     ) -> Option<DeliveryCopy> {
         let state = self.by_id.get_mut(&consumer)?;
         let copy = state.take_copy(seq, is_it)?;
-        self.held.remove(&copy.id, consumer, seq);
+        self.held.remove(&copy.id, consumer);
         Some(copy)
     }
 
@@ -148,7 +148,7 @@ impl ConsumerTable {
         let state = self.by_id.get_mut(&consumer)?;
         state.has_answered();
         if let Some(copy) = state.take_copy(revision.seq, |copy| copy.is_of(revision)) {
-            self.held.remove(&copy.id, consumer, copy.seq);
+            self.held.remove(&copy.id, consumer);
             return Some(match copy.is_lost {
                 true => AckedCopy::Lost(copy),
                 false => AckedCopy::InFlight(copy),
@@ -190,17 +190,15 @@ impl ConsumerTable {
         named: &DeliverySelector,
     ) -> Option<&DeliveryCopy> {
         let state = self.by_id.get(&consumer)?;
-        let holders = self.held.of(&named.id).iter();
-        let copies = holders.filter(|(holder, _)| *holder == consumer);
-        let mut copies = copies.filter_map(|(_, seq)| state.in_flight_copy(*seq));
-        copies.find(|copy| {
-            copy.id == named.id
-                && named
-                    .route
-                    .as_ref()
-                    .is_none_or(|route| *route == copy.route)
-                && named.attempt.is_none_or(|attempt| attempt == copy.attempt)
-        })
+        let seq = self.held.get(self.held.hash_of(&named.id), consumer)?;
+        let copy = state.in_flight_copy(seq)?;
+        let is_it = copy.id == named.id
+            && named
+                .route
+                .as_ref()
+                .is_none_or(|route| *route == copy.route)
+            && named.attempt.is_none_or(|attempt| attempt == copy.attempt);
+        is_it.then_some(copy)
     }
 
     /// Removes and returns a copy that was not sent, in this round or in any.

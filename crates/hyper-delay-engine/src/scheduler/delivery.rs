@@ -332,7 +332,11 @@ impl<S: Store> Scheduler<S> {
             return;
         };
         let copy = DeliveryCopy::new(task.route.clone(), task.id.clone(), seq, task.attempt);
-        self.consumers.add_copy(consumer, copy);
+        let is_added = self.consumers.add_copy(consumer, copy);
+        debug_assert!(
+            is_added,
+            "a consumer was chosen that has no copy of the task"
+        );
         let route = self.routes.get(&task.route);
         if let Some(rate) = route.and_then(|route| route.settings().deliveries_per_second) {
             let of = RateKey::Deliveries(task.route.clone());

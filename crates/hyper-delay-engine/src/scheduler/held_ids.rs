@@ -5,75 +5,48 @@ use rustc_hash::FxHashMap;
 use super::ConsumerId;
 use crate::key_hash::KeyHash;
 
-/// Which connections have copies of an id, on any route: each has one at a time, so that an answer
-/// that names only the id is exact.
+/// The ids of the copies that connections have, on any route: each has one copy of an id at a time, so
+/// that an answer that names only the id is exact.
 ///
 /// Ids are kept as hashes. A connection that has a copy of another id with the same hash gets the task
 /// later, or another connection gets it.
 #[derive(Debug, Default)]
 pub(super) struct HeldIds {
     hash: KeyHash,
-    by_hash: FxHashMap<u64, Holders>,
+    /// The revision of the copy that a connection has of an id.
+    revisions: FxHashMap<(u64, ConsumerId), u64>,
 }
 
-/// The connections, with the revision that each has.
-#[derive(Debug)]
-enum Holders {
-    One(Holder),
-    Several(Vec<Holder>),
-}
-
-type Holder = (ConsumerId, u64);
-
-impl Holders {
-    fn as_slice(&self) -> &[Holder] {
-        match self {
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Several(several) => several,
-        }
-    }
-}
+/// The hash of an id.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IdHash(u64);
 
 impl HeldIds {
-    /// Returns the connections that have copies of an id, with their revisions.
-    pub(super) fn of(&self, id: &str) -> &[Holder] {
-        let holders = self.by_hash.get(&self.hash.hash_one(id));
-        holders.map_or(&[], Holders::as_slice)
+    pub(super) fn hash_of(&self, id: &str) -> IdHash {
+        IdHash(self.hash.hash_one(id))
+    }
+
+    /// Returns the revision of the copy that a connection has of an id.
+    pub(super) fn get(&self, id: IdHash, consumer: ConsumerId) -> Option<u64> {
+        self.revisions.get(&(id.0, consumer)).copied()
     }
 
     /// A connection has a copy.
     pub(super) fn add(&mut self, id: &str, consumer: ConsumerId, seq: u64) {
-        let holder = (consumer, seq);
-        self.by_hash
-            .entry(self.hash.hash_one(id))
-            .and_modify(|holders| match holders {
-                Holders::One(one) => *holders = Holders::Several(vec![*one, holder]),
-                Holders::Several(several) => several.push(holder),
-            })
-            .or_insert(Holders::One(holder));
+        let id = self.hash_of(id);
+        let before = self.revisions.insert((id.0, consumer), seq);
+        debug_assert!(before.is_none(), "one copy of an id at a time");
     }
 
     /// A connection has a copy no longer.
-    pub(super) fn remove(&mut self, id: &str, consumer: ConsumerId, seq: u64) {
-        let hash = self.hash.hash_one(id);
-        let is_empty = match self.by_hash.get_mut(&hash) {
-            Some(Holders::One(one)) => *one == (consumer, seq),
-            Some(Holders::Several(several)) => {
-                if let Some(place) = several.iter().position(|it| *it == (consumer, seq)) {
-                    several.swap_remove(place);
-                }
-                several.is_empty()
-            }
-            None => false,
-        };
-        if is_empty {
-            self.by_hash.remove(&hash);
-        }
+    pub(super) fn remove(&mut self, id: &str, consumer: ConsumerId) {
+        let id = self.hash_of(id);
+        self.revisions.remove(&(id.0, consumer));
     }
 
-    /// The number of ids that connections have.
+    /// The number of copies.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.by_hash.len()
+        self.revisions.len()
     }
 }

@@ -94,6 +94,7 @@ use crate::{
 use bulk::BulkQueue;
 use clock_step::ClockStep;
 use cluster::TakeoverState;
+use consumer::Consumer;
 use consumer_table::ConsumerTable;
 use expiry::Expiry;
 use horizon::Horizon;
@@ -273,6 +274,12 @@ impl<S: Store> Scheduler<S> {
     #[must_use]
     pub fn metrics(&self) -> Arc<Metrics> {
         self.metrics.clone()
+    }
+
+    /// Returns whether a connection has no copy that it could answer in time.
+    pub(crate) fn has_no_copy(&self, consumer: ConsumerId) -> bool {
+        let state = self.consumers.get(consumer);
+        state.is_none_or(Consumer::has_no_copy)
     }
 
     /// Returns the number of registrations of closed connections that are not removed yet.

@@ -39,12 +39,13 @@ impl<S: Store> SingleServer<S> {
         match message {
             SchedulerMessage::Deliver(copy) => self.deliver(consumer, copy),
             SchedulerMessage::Reply(number, mut reply) => {
-                let Some(Line { to, pending }) = self.lines.take(number) else {
+                let Some(Line { to, pending, names }) = self.lines.take(number) else {
                     debug_assert!(false, "a request is answered once");
                     return;
                 };
                 if pending.is_none() {
                     self.note_touched(consumer, &reply);
+                    names.restrict(&mut reply);
                     return self.reply(to, reply);
                 }
                 let leaves = self.front.answered(consumer, pending, &mut reply);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::SingleServer;
+use super::{SingleServer, lines::GivenNames};
 use crate::{
-    front::{ClientRequest, ConsumerMessage, NamedSchedule, Pending, Registration, ReplyTo},
+    front::{
+        ClientRequest, ConsumerMessage, GivenBack, NamedSchedule, Pending, Registration, ReplyTo,
+    },
     ledger::ScheduleOrder,
     scheduler::{ConsumerId, Nack},
 };
@@ -67,6 +69,9 @@ impl<S: Store> SingleServer<S> {
 
     fn register(&mut self, to: ReplyTo, route: &Arc<str>, registration: Registration) {
         let (consumer, mode) = (to.consumer, registration.mode);
+        if !self.front.is_open(consumer) {
+            return self.answer(to, None);
+        }
         let departing = self.scheduler.departing();
         match self
             .front
@@ -97,11 +102,17 @@ impl<S: Store> SingleServer<S> {
             Ok(named) => named,
             Err(refusal) => return self.reply(to, Reply::Error(refusal)),
         };
+        let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
+        if let Err(refusal) = self.scheduler.check_schedule(&order, grant.as_deref()) {
+            // The scheduler has no registration to end.
+            self.front.refused(consumer, pending);
+            return self.reply(to, Reply::Error(refusal));
+        }
         if binds {
-            self.scheduler.bind(consumer, &route, RegisterMode::Shared);
+            let mode = RegisterMode::Shared;
+            self.scheduler.bind(consumer, &order.route, mode);
         }
         let request = self.lines.add(to, pending);
-        let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
         self.scheduler.schedule(request, order, grant);
     }
 
@@ -117,9 +128,16 @@ impl<S: Store> SingleServer<S> {
             return self.answer(to, acked);
         };
         let free = self.free_id(consumer, &named.id);
+        let named_route = named.route.is_some();
         let revision = delivery.into_revision(named.id);
         let number = match confirm {
-            true => Some(self.lines.add(to, Pending::NONE).number),
+            true => {
+                let names = match named_route {
+                    true => GivenNames::Full,
+                    false => GivenNames::WithoutRoute,
+                };
+                Some(self.lines.add_named(to, Pending::NONE, names).number)
+            }
             false => {
                 self.answer(to, None);
                 None
@@ -136,15 +154,13 @@ impl<S: Store> SingleServer<S> {
         (delay_ms, reason, failed): (Option<u64>, Option<Arc<str>>, bool),
     ) {
         let consumer = to.consumer;
-        let delivery = match self
-            .front
-            .nack(consumer, &named, delay_ms, self.now.monotonic)
-        {
-            Ok(delivery) => delivery,
+        let now = self.now.monotonic;
+        let given_back = match self.front.nack(consumer, &named, delay_ms, now) {
+            Ok(given_back) => given_back,
             Err(refusal) => return self.reply(to, Reply::Error(refusal)),
         };
         self.answer(to, None);
-        let Some(delivery) = delivery else {
+        let Some(GivenBack { delivery, was_late }) = given_back else {
             return self.scheduler.metrics().unknown_answers.add(1);
         };
         let free = self.free_id(consumer, &named.id);
@@ -154,8 +170,10 @@ impl<S: Store> SingleServer<S> {
             reason,
             failed,
         };
-        if !self.scheduler.nack(consumer, nack) {
-            self.front.put_back(consumer, named.id, delivery);
+        match (self.scheduler.nack(consumer, nack), was_late) {
+            (true, true) => self.front.forget_late(consumer, &named.id, delivery.seq),
+            (false, false) => self.front.put_back(consumer, named.id, delivery),
+            (true, false) | (false, true) => {}
         }
         self.release_free(consumer, free);
     }
@@ -170,9 +188,10 @@ impl<S: Store> SingleServer<S> {
             };
             return self.reply(to, touched);
         };
-        let named = delivery.named(named.id);
-        let id = self.lines.add(to, Pending::NONE);
-        self.scheduler.touch(id, named, extend_ms);
+        let full = delivery.named(named.id.clone());
+        let names = GivenNames::Touch(Box::new(named));
+        let id = self.lines.add_named(to, Pending::NONE, names);
+        self.scheduler.touch(id, full, extend_ms);
     }
 
     /// Answers a request without the scheduler. Without a reply, its room is free.

@@ -161,6 +161,17 @@ fn a_late_nack_is_counted_and_ignored() {
 }
 
 #[test]
+fn a_late_touch_finds_none_and_has_the_names_that_it_gave() {
+    let (_server, mut peer, delivery) = late(one_round(), "waiting");
+    let id = &delivery["id"];
+    peer.exact(
+        &format!(r#"{{"kind":"touch","id":{id}}}"#),
+        &format!(r#"{{"kind":"touched","id":{id},"found":false}}"#),
+    );
+    assert!(peer.removes(&delivery));
+}
+
+#[test]
 fn the_latest_1024_unanswered_deliveries_are_remembered() {
     let are_remembered = |ack_timeout: u64| {
         let server = Server::start(json!({"ack_timeout_ms": ack_timeout, "max_attempts": 1}));

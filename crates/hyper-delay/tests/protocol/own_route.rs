@@ -100,3 +100,19 @@ fn a_schedule_that_the_store_refuses_registers_no_route() {
     assert_eq!(other.ask(&large)["code"], "quota");
     assert_eq!(other.stats(&own)["consumers"], 1);
 }
+
+#[test]
+fn a_refused_schedule_takes_its_route_from_nobody() {
+    let server = Server::start(json!({}));
+    let mut first = server.peer();
+    let route = without_route(&mut first);
+    let route = route.as_str().expect("it is a text");
+    let mut second = server.peer();
+    second.register_with(route, r#""mode":"exclusive""#);
+    first.find(|line| line["kind"] == "unregistered" && line["reason"] == "replaced");
+    let too_far = r#"{"kind":"schedule","fire_at":9000000000000000}"#;
+    assert_eq!(first.code(too_far), "bad_field");
+    assert_eq!(second.stats(route)["consumers"], 1);
+    second.due(route, "1");
+    second.find(|line| line["kind"] == "delivery" && line["id"] == "1");
+}

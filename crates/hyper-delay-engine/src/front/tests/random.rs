@@ -19,6 +19,10 @@ struct Asked {
     credit: Option<u16>,
     /// `None`: it is not answered.
     is_applied: Option<bool>,
+    /// It takes effect when it is asked for.
+    is_in_effect: bool,
+    /// Another connection has taken the route since it took effect.
+    is_taken: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +55,8 @@ impl Model {
     fn routes(&self, connection: ConsumerId) -> BTreeSet<Arc<str>> {
         let mut routes = BTreeMap::new();
         for asked in &self.asked {
-            if asked.connection == connection && asked.is_applied != Some(false) {
+            let counts = asked.is_applied != Some(false) && !asked.is_taken;
+            if asked.connection == connection && counts {
                 routes.insert(asked.route.clone(), asked.has);
             }
         }
@@ -78,6 +83,23 @@ impl Model {
         is_full && !routes.contains(route)
     }
 
+    /// Another connection takes a route.
+    fn take(&mut self, connection: ConsumerId, route: &str) {
+        let of_route = |it: &Asked| it.connection == connection && *it.route == *route;
+        let is_in_effect = |it: &Asked| match it.is_applied {
+            Some(is_applied) => is_applied,
+            None => it.is_in_effect,
+        };
+        let last = self
+            .asked
+            .iter()
+            .rposition(|it| of_route(it) && is_in_effect(it));
+        let before = self.asked.iter_mut().take(last.map_or(0, |last| last + 1));
+        for asked in before.filter(|it| of_route(it)) {
+            asked.is_taken = true;
+        }
+    }
+
     fn ask(&mut self, connection: ConsumerId, route: Arc<str>, has: bool, credit: Option<u16>) {
         self.asked.push(Asked {
             connection,
@@ -85,6 +107,8 @@ impl Model {
             has,
             credit,
             is_applied: None,
+            is_in_effect: false,
+            is_taken: false,
         });
     }
 
@@ -128,7 +152,7 @@ impl World {
 
     fn step(&mut self) {
         let connection = *self.random.choice(&CONNECTIONS).unwrap();
-        match self.random.u8(0..12) {
+        match self.random.u8(0..14) {
             0 => self.open_or_close(connection),
             1 | 2 => self.register(connection),
             3 => self.unregister(connection),
@@ -137,6 +161,8 @@ impl World {
             7 | 8 => self.deliver(connection),
             9 => self.ack(connection),
             10 => self.not_sent(connection),
+            11 => self.replaced(connection),
+            12 => self.nack(connection),
             _ => self.pass(),
         }
         self.check();
@@ -231,6 +257,7 @@ impl World {
             self.pending
                 .push((connection, named.pending, self.model.asked.len()));
             self.model.ask(connection, named.route, true, None);
+            self.model.asked.last_mut().unwrap().is_in_effect = true;
         }
     }
 
@@ -342,6 +369,45 @@ impl World {
                 let of_front = self.front.in_flight_of(it.connection, &it.id);
                 it.is_in_flight = of_front.is_some();
             }
+        }
+    }
+
+    fn replaced(&mut self, connection: ConsumerId) {
+        let own = self.model.own.get(&connection).cloned();
+        let route = own.filter(|_| self.random.bool());
+        let route = route.unwrap_or_else(|| (*self.random.choice(&ROUTES).unwrap()).into());
+        self.front.replaced(connection, &route);
+        self.model.take(connection, &route);
+    }
+
+    /// A late nack changes nothing.
+    fn nack(&mut self, connection: ConsumerId) {
+        let id: Arc<str> = (*self.random.choice(&IDS).unwrap()).into();
+        let named = DeliverySelector {
+            id: id.clone(),
+            route: None,
+            attempt: self.random.bool().then(|| self.random.u32(1..3)),
+        };
+        let given_back = self.front.nack(connection, &named, None, self.now).unwrap();
+        self.end_overdue();
+        let matches = |it: &&mut Sent| {
+            it.state == State::Sent
+                && named
+                    .attempt
+                    .is_none_or(|attempt| attempt == it.delivery.attempt)
+        };
+        let now = self.now;
+        let latest = self.model.of(connection, &id).filter(matches).last();
+        assert_eq!(given_back.is_some(), latest.is_some(), "{named:?}");
+        let (Some(given_back), Some(latest)) = (given_back, latest) else {
+            return;
+        };
+        assert_eq!(given_back.delivery.seq, latest.delivery.seq);
+        assert!(given_back.was_late || latest.is_in_flight || latest.delivery.until <= now);
+        if !given_back.was_late {
+            latest.state = State::Done;
+            latest.is_in_flight = false;
+            self.release(connection, &id);
         }
     }
 

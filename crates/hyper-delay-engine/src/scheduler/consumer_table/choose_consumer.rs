@@ -30,7 +30,7 @@ impl ConsumerTable {
         avoided: AvoidedConsumers<'_>,
         now: Tick,
     ) -> Result<(usize, ConsumerId), NoConsumer> {
-        let holders = self.held.of(id);
+        let id = self.held.hash_of(id);
         let mut best = None;
         let mut why = NoConsumer::NoCredit;
         for (place, candidate) in candidates.enumerate() {
@@ -40,7 +40,7 @@ impl ConsumerTable {
             if !consumer.has_room() {
                 continue;
             }
-            if holders.iter().any(|(holder, _)| *holder == candidate) {
+            if self.held.get(id, candidate).is_some() {
                 if why == NoConsumer::NoCredit {
                     why = NoConsumer::IdInFlight;
                 }
