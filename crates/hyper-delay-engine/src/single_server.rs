@@ -14,7 +14,7 @@ use std::{mem, sync::Arc};
 use crate::scheduler::CreditChange;
 use crate::{
     clock::Now,
-    front::{ConsumerMessage, Front, FrontInput, FrontSettings, LoanChange, Pending, ReplyTo},
+    front::{ConsumerMessage, Front, FrontInput, FrontSettings, LoanChange, ReplyTo},
     metrics::{MemoryGauges, Metrics},
     scheduler::{
         CommitJob, CommittedJob, ConsumerId, NextCall, Scheduler, SchedulerInput, SchedulerMessage,
@@ -24,7 +24,7 @@ use crate::{
 };
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::{Store, StoreError};
-use lines::Lines;
+use lines::{FollowUp, Lines};
 
 /// The only shard.
 const SHARD: ShardId = ShardId(0);
@@ -115,7 +115,7 @@ impl<S: Store> SingleServer<S> {
                 self.reply(to, reply);
             }
             FrontInput::Operated(to, operated) => {
-                let id = self.lines.add(to, Pending::NONE);
+                let id = self.lines.add(to, FollowUp::Nothing);
                 self.scheduler.operate(id, *operated);
             }
             FrontInput::NotSent(copy, why) => self.not_sent(copy, why),

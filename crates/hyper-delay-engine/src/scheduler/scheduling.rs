@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{CommitToken, RequestId, RouteRequest, Scheduler, rate_limits::RateKey};
 use crate::ledger::{Op, ScheduleOrder};
-use hyper_delay_protocol::{Code, Refusal, Reply, access::Grant, trace_context};
+use hyper_delay_protocol::{Code, Refusal, RegisterMode, Reply, access::Grant, trace_context};
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
@@ -19,10 +19,7 @@ impl<S: Store> Scheduler<S> {
                 grant,
             } => {
                 let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
-                match self.check_schedule(&order, grant.as_deref()) {
-                    Ok(()) => self.schedule(to, order, grant),
-                    Err(refusal) => self.reply(to, Reply::Error(refusal)),
-                }
+                self.schedule(to, order, grant, false);
             }
             RouteRequest::Touch { named, extend_ms } => self.touch(to, named, extend_ms),
             RouteRequest::Cancel { route, id } => self.cancel(to, route, id),
@@ -39,28 +36,23 @@ impl<S: Store> Scheduler<S> {
         self.submit(Op::Cancel { route, id }, token(to));
     }
 
-    /// Checks a task that is to be scheduled, before anything changes for it. Counts for the rates.
-    ///
-    /// # Errors
-    ///
-    /// If it is refused.
-    pub(crate) fn check_schedule(
-        &mut self,
-        order: &ScheduleOrder,
-        grant: Option<&Grant>,
-    ) -> Result<(), Refusal> {
-        let refusal = self.order_refusal(order);
-        let refusal = refusal.or_else(|| self.rate_refusal(order, grant));
-        refusal.map_or(Ok(()), Err)
-    }
-
-    /// Schedules a task that was checked.
+    /// Schedules a task. If it `binds`, its connection becomes a consumer of the route: unless it is
+    /// refused, which changes nothing.
     pub(crate) fn schedule(
         &mut self,
         to: RequestId,
         order: ScheduleOrder,
         grant: Option<Arc<Grant>>,
+        binds: bool,
     ) {
+        let refusal = self.order_refusal(&order);
+        let refusal = refusal.or_else(|| self.rate_refusal(&order, grant.as_deref()));
+        if let Some(refusal) = refusal {
+            return self.reply(to, Reply::Error(refusal));
+        }
+        if binds {
+            self.bind(to.consumer, &order.route, RegisterMode::Shared);
+        }
         let headers = order.headers.text();
         trace_context::log("schedule", &order.route, &order.id, headers);
         let most = self.settings.most_pending(&order.route, grant);

@@ -2,52 +2,25 @@ use crate::{
     front::{Pending, ReplyTo},
     scheduler::{RequestId, RequestNumber},
 };
-use hyper_delay_protocol::{DeliverySelector, Reply};
+use hyper_delay_protocol::DeliverySelector;
 
 /// A request without an answer.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) to: ReplyTo,
-    /// What it changes once it is accepted.
-    pub(super) pending: Pending,
-    pub(super) names: GivenNames,
+    pub(super) follow_up: FollowUp,
 }
 
-/// The names of a delivery that the request gave. A reply that finds no delivery has no others.
+/// What follows from the reply to a request.
 #[derive(Debug)]
-pub(super) enum GivenNames {
-    /// It names no delivery, or all of its names are in the reply.
-    Full,
-    /// An ack without a route.
-    WithoutRoute,
-    /// A touch.
+pub(super) enum FollowUp {
+    Nothing,
+    /// The request changes something of its connection if it is accepted.
+    Change(Pending),
+    /// It is an ack without a route. If the ack finds no delivery, the reply has none either.
+    AckWithoutRoute,
+    /// It is a touch, which gave these names. If it finds no delivery, the reply has no others.
     Touch(Box<DeliverySelector>),
-}
-
-impl GivenNames {
-    /// Leaves the names out of a reply that the request did not give.
-    pub(super) fn restrict(self, reply: &mut Reply) {
-        match (self, reply) {
-            (
-                Self::WithoutRoute,
-                Reply::Acked {
-                    route,
-                    removed: false,
-                    ..
-                },
-            ) => *route = None,
-            (
-                Self::Touch(given),
-                Reply::Touched {
-                    route,
-                    attempt,
-                    deadline: None,
-                    ..
-                },
-            ) => (*route, *attempt) = (given.route, given.attempt),
-            _ => {}
-        }
-    }
 }
 
 /// The requests that the scheduler has not answered, by their numbers. The number of one that is
@@ -60,19 +33,9 @@ pub(super) struct Lines {
 impl Lines {
     /// Adds a request.
     #[inline]
-    pub(super) fn add(&mut self, to: ReplyTo, pending: Pending) -> RequestId {
-        self.add_named(to, pending, GivenNames::Full)
-    }
-
-    /// Adds a request that names a delivery.
-    pub(super) fn add_named(
-        &mut self,
-        to: ReplyTo,
-        pending: Pending,
-        names: GivenNames,
-    ) -> RequestId {
+    pub(super) fn add(&mut self, to: ReplyTo, follow_up: FollowUp) -> RequestId {
         let consumer = to.consumer;
-        let number = self.places.insert(Line { to, pending, names });
+        let number = self.places.insert(Line { to, follow_up });
         // The weights of the requests of all connections bound their number.
         let number =
             RequestNumber::try_from(number).expect("fewer than 2^32 requests are in memory");

@@ -2,7 +2,10 @@
 
 use std::{mem, sync::Arc};
 
-use super::{SHARD, SingleServer, lines::Line};
+use super::{
+    SHARD, SingleServer,
+    lines::{FollowUp, Line},
+};
 use crate::{
     front::{Admission, ConsumerMessage, Delivery, ReplyTo},
     scheduler::{ConsumerId, CopyId, SchedulerMessage, SentCopy, UnsentReason},
@@ -38,22 +41,15 @@ impl<S: Store> SingleServer<S> {
     fn pass_message(&mut self, consumer: ConsumerId, message: SchedulerMessage) {
         match message {
             SchedulerMessage::Deliver(copy) => self.deliver(consumer, copy),
-            SchedulerMessage::Reply(number, mut reply) => {
-                let Some(Line { to, pending, names }) = self.lines.take(number) else {
+            SchedulerMessage::Reply(number, reply) => {
+                let Some(Line { to, follow_up }) = self.lines.take(number) else {
                     debug_assert!(false, "a request is answered once");
                     return;
                 };
-                if pending.is_none() {
-                    self.note_touched(consumer, &reply);
-                    names.restrict(&mut reply);
-                    return self.reply(to, reply);
+                match follow_up {
+                    FollowUp::Nothing => self.reply(to, reply),
+                    follow_up => self.reply_and_follow_up(to, reply, follow_up),
                 }
-                let leaves = self.front.answered(consumer, pending, &mut reply);
-                self.reply(to, reply);
-                if let Some(route) = leaves {
-                    self.scheduler.leave(consumer, &route);
-                }
-                self.balance(consumer);
             }
             SchedulerMessage::Notice(reply) => {
                 if let Reply::Unregistered { route, .. } = &reply {
@@ -118,24 +114,51 @@ impl<S: Store> SingleServer<S> {
         }
     }
 
-    /// A touch has given a delivery more time.
-    fn note_touched(&mut self, consumer: ConsumerId, reply: &Reply) {
-        if let Reply::Touched {
-            id,
-            route,
-            attempt,
-            deadline: Some(deadline),
-        } = reply
-        {
-            let named = DeliverySelector {
-                id: id.clone(),
-                route: route.clone(),
-                attempt: *attempt,
-            };
-            if let Some(delivery) = self.front.touched_mut(consumer, &named) {
-                delivery.until = delivery.until.max(self.now.tick_of(*deadline));
+    /// Answers a request from whose reply something follows.
+    fn reply_and_follow_up(&mut self, to: ReplyTo, mut reply: Reply, follow_up: FollowUp) {
+        let consumer = to.consumer;
+        match (follow_up, &mut reply) {
+            (FollowUp::Change(pending), reply_of_change) => {
+                let leaves = self.front.answered(consumer, pending, reply_of_change);
+                self.reply(to, reply);
+                if let Some(route) = leaves {
+                    self.scheduler.leave(consumer, &route);
+                }
+                return self.balance(consumer);
             }
+            (
+                FollowUp::AckWithoutRoute,
+                Reply::Acked {
+                    route,
+                    removed: false,
+                    ..
+                },
+            ) => *route = None,
+            (
+                FollowUp::Touch(given),
+                Reply::Touched {
+                    id,
+                    route,
+                    attempt,
+                    deadline,
+                },
+            ) => match deadline {
+                None => (*route, *attempt) = (given.route, given.attempt),
+                Some(deadline) => {
+                    let until = self.now.tick_of(*deadline);
+                    let named = DeliverySelector {
+                        id: id.clone(),
+                        route: route.clone(),
+                        attempt: *attempt,
+                    };
+                    if let Some(delivery) = self.front.touched_mut(consumer, &named) {
+                        delivery.until = delivery.until.max(until);
+                    }
+                }
+            },
+            _ => {}
         }
+        self.reply(to, reply);
     }
 
     /// An id is free on a connection: the delivery that waits for it is sent.

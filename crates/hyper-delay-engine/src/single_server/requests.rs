@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{SingleServer, lines::GivenNames};
+use super::{SingleServer, lines::FollowUp};
 use crate::{
-    front::{
-        ClientRequest, ConsumerMessage, GivenBack, NamedSchedule, Pending, Registration, ReplyTo,
-    },
+    front::{ClientRequest, ConsumerMessage, GivenBack, NamedSchedule, Registration, ReplyTo},
     ledger::ScheduleOrder,
     scheduler::{ConsumerId, Nack},
 };
-use hyper_delay_protocol::{
-    DeliverySelector, RegisterMode, Reply, Schedule, TaskRequest, access::Grant,
-};
+use hyper_delay_protocol::{DeliverySelector, Reply, Schedule, TaskRequest, access::Grant};
 use hyper_delay_store::Store;
 
 impl<S: Store> SingleServer<S> {
@@ -57,11 +53,11 @@ impl<S: Store> SingleServer<S> {
             }
             TaskRequest::Unregister { route } => {
                 let pending = self.front.unregister(to.consumer, &route);
-                let id = self.lines.add(to, pending);
+                let id = self.lines.add(to, FollowUp::Change(pending));
                 self.scheduler.unregister(id, route);
             }
             TaskRequest::Cancel { route, id } => {
-                let request = self.lines.add(to, Pending::NONE);
+                let request = self.lines.add(to, FollowUp::Nothing);
                 self.scheduler.cancel(request, route, id);
             }
         }
@@ -81,7 +77,7 @@ impl<S: Store> SingleServer<S> {
             Ok(pending) => {
                 // A lower credit holds at once.
                 self.balance(consumer);
-                let id = self.lines.add(to, pending);
+                let id = self.lines.add(to, FollowUp::Change(pending));
                 self.scheduler.register(id, route, mode);
             }
         }
@@ -103,17 +99,12 @@ impl<S: Store> SingleServer<S> {
             Err(refusal) => return self.reply(to, Reply::Error(refusal)),
         };
         let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
-        if let Err(refusal) = self.scheduler.check_schedule(&order, grant.as_deref()) {
-            // The scheduler has no registration to end.
-            self.front.refused(consumer, pending);
-            return self.reply(to, Reply::Error(refusal));
-        }
-        if binds {
-            let mode = RegisterMode::Shared;
-            self.scheduler.bind(consumer, &order.route, mode);
-        }
-        let request = self.lines.add(to, pending);
-        self.scheduler.schedule(request, order, grant);
+        let follow_up = match pending.is_none() {
+            true => FollowUp::Nothing,
+            false => FollowUp::Change(pending),
+        };
+        let request = self.lines.add(to, follow_up);
+        self.scheduler.schedule(request, order, grant, binds);
     }
 
     fn ack(&mut self, to: ReplyTo, named: DeliverySelector, confirm: bool) {
@@ -132,11 +123,11 @@ impl<S: Store> SingleServer<S> {
         let revision = delivery.into_revision(named.id);
         let number = match confirm {
             true => {
-                let names = match named_route {
-                    true => GivenNames::Full,
-                    false => GivenNames::WithoutRoute,
+                let follow_up = match named_route {
+                    true => FollowUp::Nothing,
+                    false => FollowUp::AckWithoutRoute,
                 };
-                Some(self.lines.add_named(to, Pending::NONE, names).number)
+                Some(self.lines.add(to, follow_up).number)
             }
             false => {
                 self.answer(to, None);
@@ -189,8 +180,7 @@ impl<S: Store> SingleServer<S> {
             return self.reply(to, touched);
         };
         let full = delivery.named(named.id.clone());
-        let names = GivenNames::Touch(Box::new(named));
-        let id = self.lines.add_named(to, Pending::NONE, names);
+        let id = self.lines.add(to, FollowUp::Touch(Box::new(named)));
         self.scheduler.touch(id, full, extend_ms);
     }
 

@@ -4,10 +4,10 @@ use std::{mem, sync::Arc};
 
 use race_wheel::Tick;
 
-use super::SingleServer;
+use super::{SingleServer, lines::FollowUp};
 use crate::{
     clock::Now,
-    front::{ClientRequest, ConsumerMessage, Front, FrontInput, Pending, ReplyTo},
+    front::{ClientRequest, ConsumerMessage, Front, FrontInput, ReplyTo},
     scheduler::{
         ConsumerId, CreditChange, NextCall, RequestNumber, Scheduler, SchedulerInput,
         SchedulerSettings,
@@ -45,7 +45,7 @@ impl<S: Store> SingleServer<S> {
             tag: None,
             weight: 1,
         };
-        self.lines.add(to, Pending::NONE).number
+        self.lines.add(to, FollowUp::Nothing).number
     }
 
     pub(crate) fn tick_scheduler(&mut self, now: Now) -> NextCall {
