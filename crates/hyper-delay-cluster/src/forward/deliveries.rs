@@ -33,6 +33,11 @@ impl Origin for LeaderCopy {
     fn is_revoked(&self) -> bool {
         self.authority.is_revoked()
     }
+
+    /// The leader finds out by its own clock.
+    fn has_expired(&self, now: Tick) -> bool {
+        self.expires.is_some_and(|at| at <= now)
+    }
 }
 
 /// Returns the report of a delivery to another leader, or to the same one in a later session.

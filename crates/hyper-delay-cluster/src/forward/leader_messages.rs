@@ -102,10 +102,8 @@ impl Forwarder {
             return;
         };
         let until = active.grant.to_local(until_at_leader);
-        if let Some(delivered) = self.front.touched_mut(pending.consumer, named) {
-            delivered.until = delivered.until.max(until);
-            let at_leader = &mut delivered.origin.until_at_leader;
-            *at_leader = until_at_leader.max(*at_leader);
+        if let Some(copy) = self.front.extend(pending.consumer, named, until) {
+            copy.until_at_leader = until_at_leader.max(copy.until_at_leader);
         }
     }
 
@@ -164,6 +162,7 @@ impl Forwarder {
             until,
             write_by,
             origin,
+            is_lost: _,
         } = delivered;
         let message = ConsumerMessage::Deliver {
             seq,
@@ -178,21 +177,18 @@ impl Forwarder {
         self.effects.messages.push((consumer, message));
     }
 
-    /// An id is free on a connection: the next delivery of it is sent. It goes back to its leader if the
-    /// connection is about to close, and if its task has expired, which the leader finds out by its own
-    /// clock.
+    /// An id is free on a connection: the next delivery of it is sent, or goes back to its leader.
     pub(super) fn release(&mut self, consumer: ConsumerId, id: &Arc<str>) {
-        let Some((delivered, accept)) = self.front.release(consumer, id) else {
+        let now = self.now.monotonic;
+        let Some((delivered, accept)) = self.front.release(consumer, id, now) else {
             return;
         };
-        let now = self.now.monotonic;
-        let has_expired = delivered.origin.expires.is_some_and(|at| at <= now);
-        if has_expired || self.front.is_closing(consumer) {
+        let Some(accept) = accept else {
             let ServedDelivery { seq, attempt, .. } = delivered;
             let id = id.clone();
             let copy = CopyId { consumer, seq, id };
             return self.report_unsent(copy, UnsentReason::Void { attempt });
-        }
+        };
         self.pass_to_connection(consumer, id, delivered, accept);
     }
 

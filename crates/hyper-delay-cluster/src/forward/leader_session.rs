@@ -98,6 +98,7 @@ impl ActiveSession {
             attempt: copy.revision.attempt,
             until: self.grant.to_local(copy.until),
             write_by: self.grant.to_local(copy.write_by),
+            is_lost: false,
             origin: LeaderCopy {
                 shard: ShardId(self.authority.shard()),
                 epoch: self.partner.epoch,

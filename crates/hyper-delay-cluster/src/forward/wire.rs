@@ -218,7 +218,7 @@ pub(crate) enum ToConnection {
     Reply(RequestNumber, Reply),
     /// The answer to a touch, and the new end of the time to answer on the clock of the leader.
     Touched(RequestNumber, Reply, #[serde(with = "tick")] Tick),
-    /// A request is done and has no answer.
+    /// A request is done and has no answer. Nodes up to 0.3 send it.
     Quiet(RequestNumber),
     /// The answer to a query.
     QueryAnswer(RequestNumber, LeaderQueryAnswer),

@@ -339,6 +339,8 @@ impl<S: Store> Shard<S> {
                 SchedulerMessage::Reply(number, reply) => reply_message(number, reply, now),
                 SchedulerMessage::Notice(reply) => ToConnection::Notice(reply),
                 SchedulerMessage::Credit(credit) => ToConnection::Credit(credit),
+                // Nodes up to 0.3 do not know of it. Its answer changes nothing either way.
+                SchedulerMessage::Lost(..) => continue,
                 SchedulerMessage::Deliver(SentCopy {
                     seq,
                     route,

@@ -60,12 +60,14 @@ impl<O: Origin> Front<O> {
     }
 
     /// An id is free on a connection. Returns the next delivery of it, which counts as in flight from
-    /// now on, and the compressions that the connection accepts.
+    /// now on, and the compressions that the connection accepts. `None` instead of them: it goes back
+    /// as never sent, as its task has expired, or the connection takes no more.
     pub fn release(
         &mut self,
         consumer: ConsumerId,
         id: &Arc<str>,
-    ) -> Option<(Delivery<O>, Accept)> {
+        now: Tick,
+    ) -> Option<(Delivery<O>, Option<Accept>)> {
         if !self.has_queued(consumer) {
             return None;
         }
@@ -74,7 +76,10 @@ impl<O: Origin> Front<O> {
         if !connection.deliveries.has_queued() {
             self.waiting.remove(&consumer);
         }
-        Some((delivery?, connection.options.accept()))
+        let delivery = delivery?;
+        let goes_back = connection.is_closing || delivery.origin.has_expired(now);
+        let accept = (!goes_back).then(|| connection.options.accept());
+        Some((delivery, accept))
     }
 
     /// Returns when something is due on a connection: the time of a delivery passes for whose id
@@ -149,14 +154,25 @@ impl<O: Origin> Front<O> {
         connection.map_or_else(Vec::new, |it| it.deliveries.in_flight_mut(is_it))
     }
 
-    /// Returns the delivery in flight that a touch has named.
-    pub fn touched_mut(
+    /// A touch has extended the time to answer the delivery in flight that it names: it lasts at least
+    /// until then. Returns where the delivery comes from.
+    pub fn extend(
         &mut self,
         consumer: ConsumerId,
         named: &DeliverySelector,
-    ) -> Option<&mut Delivery<O>> {
+        until: Tick,
+    ) -> Option<&mut O> {
         let connection = self.connections.get_mut(&consumer)?;
-        connection.deliveries.find_in_flight_mut(named)
+        let delivery = connection.deliveries.find_in_flight_mut(named)?;
+        delivery.until = delivery.until.max(until);
+        Some(&mut delivery.origin)
+    }
+
+    /// The task of a delivery in flight was acknowledged through another copy.
+    pub fn lose(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.deliveries.lose(id, seq);
+        }
     }
 
     /// Returns how many deliveries without an answer in their time are remembered for a connection.

@@ -14,11 +14,19 @@ use hyper_delay_protocol::DeliverySelector;
 pub trait Origin: Clone {
     /// Whether the delivery is not to be sent any more.
     fn is_revoked(&self) -> bool;
+
+    /// Whether its task has expired, as far as this place knows.
+    fn has_expired(&self, now: Tick) -> bool;
 }
 
 /// A delivery of a server whose deliveries all come from its own scheduler.
 impl Origin for () {
     fn is_revoked(&self) -> bool {
+        false
+    }
+
+    /// The scheduler finds out.
+    fn has_expired(&self, _: Tick) -> bool {
         false
     }
 }
@@ -36,6 +44,8 @@ pub struct Delivery<O> {
     pub until: Tick,
     /// From then on nothing of it is written.
     pub write_by: Tick,
+    /// Its task was acknowledged through another copy. If its time passes, it is forgotten.
+    pub is_lost: bool,
     /// Where it comes from.
     pub origin: O,
 }
@@ -161,7 +171,7 @@ impl<O: Origin> Deliveries<O> {
                     return Added::Queued;
                 }
                 let before = before.insert(delivery);
-                self.late.add(id.clone(), before);
+                self.add_late(id, before);
             }
         }
         Added::InFlight
@@ -249,6 +259,14 @@ impl<O: Origin> Deliveries<O> {
     ) -> Option<&mut Delivery<O>> {
         let in_flight = self.in_flight.get_mut(&named.id);
         in_flight.filter(|delivery| delivery.matches(named))
+    }
+
+    /// The task of the delivery in flight of an id, if it is of this revision, was acknowledged through
+    /// another copy.
+    pub(super) fn lose(&mut self, id: &str, seq: u64) {
+        if let Some(delivery) = self.in_flight.get_mut(id).filter(|it| it.seq == seq) {
+            delivery.is_lost = true;
+        }
     }
 
     /// Removes the delivery in flight of an id, if it is of this revision and round. `None`: any
@@ -383,8 +401,15 @@ impl<O: Origin> Deliveries<O> {
         all.filter(|delivery| is_it(delivery)).count()
     }
 
+    /// The time of a delivery has passed.
     fn move_to_late(&mut self, id: &Arc<str>) {
         if let Some(delivery) = self.in_flight.remove(id) {
+            self.add_late(id, delivery);
+        }
+    }
+
+    fn add_late(&mut self, id: &Arc<str>, delivery: Delivery<O>) {
+        if !delivery.is_lost {
             self.late.add(id.clone(), delivery);
         }
     }

@@ -144,9 +144,10 @@ impl Registrations {
         self.add(route, mode, false)
     }
 
-    /// The connection's own route is registered for a schedule.
+    /// The connection's own route is registered for a schedule, unless it is registered.
     pub(super) fn bind(&mut self, route: Arc<str>) -> (PendingRoute, Effect) {
-        self.add(route, Some(RegisterMode::Shared), true)
+        let mode = self.mode_of(&route).unwrap_or(RegisterMode::Shared);
+        self.add(route, Some(mode), true)
     }
 
     fn add(

@@ -8,6 +8,30 @@ const ONE: ConsumerId = 1;
 const TWO: ConsumerId = 2;
 const NOW: Tick = Tick::ZERO;
 
+impl<O: Origin> Front<O> {
+    /// Returns the credit that schedulers have, without what they are to return.
+    pub(crate) fn lent(&self, consumer: ConsumerId) -> u16 {
+        self.connections[&consumer].loans.kept()
+    }
+
+    /// Returns a delivery of an id, in flight, queued or late, by its revision and round.
+    pub(crate) fn delivery(
+        &self,
+        consumer: ConsumerId,
+        id: &str,
+        copy: (u64, u32),
+    ) -> Option<&Delivery<O>> {
+        let mut all = self.connections[&consumer].deliveries.all_of(id);
+        all.find(|it| (it.seq, it.attempt) == copy)
+    }
+
+    /// Whether a delivery waits for its id.
+    pub(crate) fn queues(&self, consumer: ConsumerId, id: &str, copy: (u64, u32)) -> bool {
+        let mut queued = self.connections[&consumer].deliveries.queued_of(id);
+        queued.any(|it| (it.seq, it.attempt) == copy)
+    }
+}
+
 fn front(config: &Config) -> Front<()> {
     let mut front = Front::new(FrontSettings::from(config), 4);
     for consumer in [ONE, TWO] {
@@ -28,7 +52,10 @@ fn register(front: &mut Front<()>, consumer: ConsumerId, route: &str) -> Result<
     front.register(consumer, &route.into(), registration(None), 0)
 }
 
-fn schedule(front: &mut Front<()>, consumer: ConsumerId) -> Result<NamedSchedule, Refusal> {
+fn schedule<O: Origin>(
+    front: &mut Front<O>,
+    consumer: ConsumerId,
+) -> Result<NamedSchedule, Refusal> {
     let mut schedule = Schedule {
         id: None,
         route: None,
@@ -231,6 +258,7 @@ fn a_late_nack_leaves_the_delivery_for_an_ack() {
             attempt,
             until: Tick::new(seq),
             write_by: Tick::new(seq),
+            is_lost: false,
             origin: (),
         };
         front.deliver(ONE, &id, delivery, NOW);

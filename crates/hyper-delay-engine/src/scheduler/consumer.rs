@@ -165,6 +165,18 @@ impl Consumer {
         self.routes.contains(route)
     }
 
+    /// The routes it has registered, in order of name.
+    #[cfg(test)]
+    pub(super) fn routes(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.routes.iter()
+    }
+
+    /// The number of copies that it may have in flight.
+    #[cfg(test)]
+    pub(super) const fn credit(&self) -> u16 {
+        self.credit
+    }
+
     /// Queues a route that has tasks for this consumer, which has no room.
     pub(super) fn queue_route(&mut self, route: &Arc<str>) {
         if !self.is_waiting.contains(route) {
@@ -285,17 +297,13 @@ impl Consumer {
             .take_latest(&revision.id, |copy| copy.is_of(revision))
     }
 
-    /// The task was acknowledged through another copy: the credit returns. Returns false if it has
-    /// no such copy in flight.
-    pub(super) fn mark_lost(&mut self, seq: u64) -> bool {
-        match self.copies.get_mut(&seq) {
-            Some(copy) if !copy.is_lost => {
-                copy.is_lost = true;
-                self.in_flight -= 1;
-                true
-            }
-            _ => false,
-        }
+    /// The task was acknowledged through another copy: the credit returns. Returns the id of the task
+    /// if it has such a copy in flight.
+    pub(super) fn mark_lost(&mut self, seq: u64) -> Option<Arc<str>> {
+        let copy = self.copies.get_mut(&seq).filter(|copy| !copy.is_lost)?;
+        copy.is_lost = true;
+        self.in_flight -= 1;
+        Some(copy.id.clone())
     }
 
     /// Adds an unanswered copy. Returns the revision of the one that is forgotten for it.

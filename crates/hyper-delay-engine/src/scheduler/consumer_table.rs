@@ -2,7 +2,7 @@ mod choose_consumer;
 
 pub(super) use choose_consumer::NoConsumer;
 
-use std::collections::hash_map::Entry;
+use std::{collections::hash_map::Entry, sync::Arc};
 
 use race_wheel::{Key, Tick};
 use rustc_hash::FxHashMap;
@@ -213,12 +213,10 @@ impl ConsumerTable {
         })
     }
 
-    /// The task was acknowledged through another copy. Returns false if this consumer has no copy
-    /// in flight.
-    pub(super) fn mark_lost(&mut self, consumer: ConsumerId, seq: u64) -> bool {
-        self.by_id
-            .get_mut(&consumer)
-            .is_some_and(|state| state.mark_lost(seq))
+    /// The task was acknowledged through another copy. Returns its id if this consumer has a copy in
+    /// flight.
+    pub(super) fn mark_lost(&mut self, consumer: ConsumerId, seq: u64) -> Option<Arc<str>> {
+        self.by_id.get_mut(&consumer)?.mark_lost(seq)
     }
 
     /// No round waits for a copy any more; its time to answer is over at the timer `end`. Returns
@@ -409,7 +407,8 @@ mod tests {
     fn a_lost_copy_keeps_its_id_until_it_ends() {
         let mut consumers = consumers();
         add_copy(&mut consumers, 1, "id", 7);
-        assert!(consumers.mark_lost(1, 7));
+        assert_eq!(consumers.mark_lost(1, 7).as_deref(), Some("id"));
+        assert_eq!(consumers.mark_lost(1, 7), None);
         assert!(consumers.holds_id(1, "id"));
         assert!(consumers.take_nacked(1, &revision("id", 7)).is_none());
         assert!(consumers.time_out(1, 7, Tick::ZERO));

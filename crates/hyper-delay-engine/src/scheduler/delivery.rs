@@ -358,11 +358,21 @@ impl<S: Store> Scheduler<S> {
     /// late ack, the consumer that acknowledged can have one, too.
     pub(super) fn lose_copies(&mut self, round: &EndedRound, seq: u64) {
         for consumer in round.holders() {
-            if self.consumers.mark_lost(consumer, seq) {
+            if self.lose_copy(consumer, seq) {
                 self.arm_copy_timeout(consumer, seq, round);
                 self.dispatch_for(consumer);
             }
         }
+    }
+
+    /// The task of a copy was acknowledged through another copy. Returns false if its consumer does
+    /// not have it in flight.
+    pub(super) fn lose_copy(&mut self, consumer: ConsumerId, seq: u64) -> bool {
+        let lost = self.consumers.mark_lost(consumer, seq);
+        let message = lost.map(|id| (consumer, SchedulerMessage::Lost(seq, id)));
+        let is_lost = message.is_some();
+        self.messages.extend(message);
+        is_lost
     }
 
     /// The task is gone: the copies of the round stay with their consumers, whose answers change

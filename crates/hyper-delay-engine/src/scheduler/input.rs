@@ -98,7 +98,7 @@ pub enum RouteRequest {
         route: Arc<str>,
         /// The id of the task.
         id: Arc<str>,
-        /// The rest. It has an id if the client chose it.
+        /// The rest. Its own route and id, if it has them, are the same.
         schedule: Schedule,
         /// The rights of the connection, whose quotas apply.
         grant: Option<Arc<Grant>>,
@@ -320,6 +320,8 @@ pub enum SchedulerMessage {
     Notice(Reply),
     /// A copy of a task.
     Deliver(SentCopy),
+    /// The task of the copy of this revision was acknowledged through another copy.
+    Lost(u64, Arc<str>),
     /// More or less credit is wanted.
     Credit(CreditChange),
 }

@@ -186,7 +186,7 @@ impl<S: Store> Scheduler<S> {
             self.takeover.begin_finish(seq);
         }
         for (consumer, _) in inherited.copies() {
-            if self.consumers.mark_lost(*consumer, seq) {
+            if self.lose_copy(*consumer, seq) {
                 self.dispatch_for(*consumer);
             }
         }

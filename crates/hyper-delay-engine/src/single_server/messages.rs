@@ -62,6 +62,7 @@ impl<S: Store> SingleServer<S> {
                 };
                 self.reply(to, reply);
             }
+            SchedulerMessage::Lost(seq, id) => self.front.lose(consumer, &id, seq),
             SchedulerMessage::Credit(change) => {
                 #[cfg(test)]
                 self.credit_changes.push((consumer, change));
@@ -87,6 +88,7 @@ impl<S: Store> SingleServer<S> {
             attempt,
             until,
             write_by,
+            is_lost: false,
             origin: (),
         };
         match self
@@ -151,9 +153,7 @@ impl<S: Store> SingleServer<S> {
                         route: route.clone(),
                         attempt: *attempt,
                     };
-                    if let Some(delivery) = self.front.touched_mut(consumer, &named) {
-                        delivery.until = delivery.until.max(until);
-                    }
+                    self.front.extend(consumer, &named, until);
                 }
             },
             _ => {}
@@ -163,27 +163,33 @@ impl<S: Store> SingleServer<S> {
 
     /// An id is free on a connection: the delivery that waits for it is sent.
     pub(super) fn release(&mut self, consumer: ConsumerId, id: Arc<str>) {
-        if let Some((delivery, accept)) = self.front.release(consumer, &id) {
-            let Delivery {
-                route,
-                seq,
-                attempt,
-                until,
-                write_by,
-                ..
-            } = delivery;
-            let message = ConsumerMessage::Deliver {
-                seq,
-                route,
-                id,
-                attempt,
-                until,
-                write_by,
-                accept,
-                authority: None,
-            };
-            self.messages.push((consumer, message));
-        }
+        let now = self.now.monotonic;
+        let Some((delivery, accept)) = self.front.release(consumer, &id, now) else {
+            return;
+        };
+        let Delivery {
+            route,
+            seq,
+            attempt,
+            until,
+            write_by,
+            ..
+        } = delivery;
+        let Some(accept) = accept else {
+            let copy = CopyId { consumer, seq, id };
+            return self.not_sent(copy, UnsentReason::Void { attempt });
+        };
+        let message = ConsumerMessage::Deliver {
+            seq,
+            route,
+            id,
+            attempt,
+            until,
+            write_by,
+            accept,
+            authority: None,
+        };
+        self.messages.push((consumer, message));
     }
 
     /// Gives back the deliveries that have waited for their ids too long, and sends those whose ids

@@ -22,6 +22,10 @@ impl<S: Store> SingleServer<S> {
         &self.scheduler
     }
 
+    pub(crate) const fn front(&self) -> &Front<()> {
+        &self.front
+    }
+
     pub(crate) const fn front_mut(&mut self) -> &mut Front<()> {
         &mut self.front
     }

@@ -2,6 +2,13 @@ use std::collections::BTreeMap;
 
 use super::*;
 
+impl CreditLoans {
+    /// The credit that the shards have, without what they are to return.
+    pub(in crate::front) fn kept(&self) -> u16 {
+        self.loans.values().map(CreditLoan::after_recall).sum()
+    }
+}
+
 const A: ShardId = ShardId(0);
 const B: ShardId = ShardId(1);
 const C: ShardId = ShardId(2);

@@ -1,5 +1,18 @@
 use super::*;
 
+impl<O: Origin> Deliveries<O> {
+    /// Returns the deliveries of an id: in flight, queued and late.
+    pub(in crate::front) fn all_of(&self, id: &str) -> impl Iterator<Item = &Delivery<O>> {
+        let all = self.in_flight.get(id).into_iter();
+        all.chain(self.queued_of(id)).chain(self.late.copies_of(id))
+    }
+
+    /// Returns those that wait for their id.
+    pub(in crate::front) fn queued_of(&self, id: &str) -> impl Iterator<Item = &Delivery<O>> {
+        self.queued.get(id).into_iter().flatten()
+    }
+}
+
 const NOW: Tick = Tick::new(100);
 
 fn named(id: &str, route: Option<&str>, attempt: Option<u32>) -> DeliverySelector {
@@ -17,6 +30,7 @@ fn delivery(route: &str, seq: u64, attempt: u32, until: u64) -> Delivery<()> {
         attempt,
         until: Tick::new(until),
         write_by: Tick::new(until - 10),
+        is_lost: false,
         origin: (),
     }
 }

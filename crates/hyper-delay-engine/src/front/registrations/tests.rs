@@ -23,6 +23,21 @@ fn a_request_counts_for_those_after_it_and_is_dropped_if_it_is_refused() {
     assert_eq!(routes.default_route(), own, "always the same");
 }
 
+/// Only that is to be registered with the next leader.
+#[test]
+fn a_schedule_leaves_the_mode_of_the_own_route_as_it_is() {
+    for mode in [RegisterMode::Shared, RegisterMode::Exclusive] {
+        let mut routes = Registrations::default();
+        let own = routes.default_route();
+        let registered = ask(&mut routes, &own, Some(mode));
+        let (bound, effect) = routes.bind(own.clone());
+        assert_eq!(effect, Effect::Unchanged);
+        routes.apply(registered);
+        routes.apply(bound);
+        assert_eq!(routes.iter().collect::<Vec<_>>(), [(&own, mode)]);
+    }
+}
+
 #[test]
 fn the_own_route_stays_while_a_schedule_rests_on_it() {
     let mut routes = Registrations::default();

@@ -1,6 +1,11 @@
 //! Random events of connections against a model that remembers everything.
 
+mod loans;
+
+use std::{cell::Cell, rc::Rc};
+
 use super::*;
+use loans::LoansOfAll;
 
 const CONNECTIONS: [ConsumerId; 3] = [1, 2, 3];
 const ROUTES: [&str; 3] = ["a", "b", "c"];
@@ -15,14 +20,32 @@ struct Asked {
     connection: ConsumerId,
     route: Arc<str>,
     has: bool,
-    /// The credit that it asks for.
+    /// The credit that it asks for, and the compressions that it accepts.
     credit: Option<u16>,
+    accept: Option<Accept>,
     /// `None`: it is not answered.
     is_applied: Option<bool>,
     /// It takes effect when it is asked for.
     is_in_effect: bool,
     /// Another connection has taken the route since it took effect.
     is_taken: bool,
+}
+
+/// Where a delivery comes from.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    is_revoked: Rc<Cell<bool>>,
+    expires: Option<Tick>,
+}
+
+impl Origin for Place {
+    fn is_revoked(&self) -> bool {
+        self.is_revoked.get()
+    }
+
+    fn has_expired(&self, now: Tick) -> bool {
+        self.expires.is_some_and(|at| at <= now)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +59,27 @@ enum State {
 struct Sent {
     connection: ConsumerId,
     id: Arc<str>,
-    delivery: Delivery<()>,
+    delivery: Delivery<Place>,
     state: State,
     /// Whether it is the one in flight of its id.
     is_in_flight: bool,
+}
+
+impl Sent {
+    /// It is not in flight any more. A lost one is not remembered then.
+    fn end(&mut self) {
+        self.is_in_flight = false;
+        if self.delivery.is_lost {
+            self.state = State::Done;
+        }
+    }
 }
 
 /// Everything that has happened.
 #[derive(Debug, Default)]
 struct Model {
     open: BTreeSet<ConsumerId>,
+    closing: BTreeSet<ConsumerId>,
     asked: Vec<Asked>,
     sent: Vec<Sent>,
     own: BTreeMap<ConsumerId, Arc<str>>,
@@ -69,11 +103,35 @@ impl Model {
         connections.map(|it| self.routes(*it).len()).sum()
     }
 
-    fn credit(&self, connection: ConsumerId) -> u16 {
+    /// What a connection has last asked for and got.
+    fn granted<T>(
+        &self,
+        connection: ConsumerId,
+        option: impl Fn(&Asked) -> Option<T>,
+    ) -> Option<T> {
         let asked = self.asked.iter().rev();
         let mut of_it = asked.filter(|it| it.connection == connection);
-        let granted = of_it.find(|it| it.credit.is_some() && it.is_applied == Some(true));
-        granted.and_then(|it| it.credit).unwrap_or(CREDIT)
+        of_it.find_map(|it| option(it).filter(|_| it.is_applied == Some(true)))
+    }
+
+    fn credit(&self, connection: ConsumerId) -> u16 {
+        self.granted(connection, |it| it.credit).unwrap_or(CREDIT)
+    }
+
+    fn accept(&self, connection: ConsumerId) -> Accept {
+        let granted = self.granted(connection, |it| it.accept);
+        granted.unwrap_or_default()
+    }
+
+    /// The most that a connection may have in flight: a lower credit holds from when it is asked for.
+    fn credit_limit(&self, connection: ConsumerId) -> u16 {
+        let is_of_it = |it: &Asked| it.connection == connection && it.credit.is_some();
+        let granted = |it: &Asked| is_of_it(it) && it.is_applied == Some(true);
+        let last = self.asked.iter().rposition(granted);
+        let later = self.asked.iter().skip(last.map_or(0, |last| last + 1));
+        let asked = later.filter(|it| is_of_it(it) && it.is_applied.is_none());
+        let lowest = asked.filter_map(|it| it.credit).min();
+        self.credit(connection).min(lowest.unwrap_or(u16::MAX))
     }
 
     /// Whether the connection may not have the route, too.
@@ -100,12 +158,19 @@ impl Model {
         }
     }
 
-    fn ask(&mut self, connection: ConsumerId, route: Arc<str>, has: bool, credit: Option<u16>) {
+    fn ask(
+        &mut self,
+        connection: ConsumerId,
+        route: Arc<str>,
+        has: bool,
+        (credit, accept): (Option<u16>, Option<Accept>),
+    ) {
         self.asked.push(Asked {
             connection,
             route,
             has,
             credit,
+            accept,
             is_applied: None,
             is_in_effect: false,
             is_taken: false,
@@ -124,8 +189,9 @@ impl Model {
 
 struct World {
     random: fastrand::Rng,
-    front: Front<()>,
+    front: Front<Place>,
     model: Model,
+    loans: LoansOfAll,
     /// Requests without an answer, by their place in the model.
     pending: Vec<(ConsumerId, Pending, usize)>,
     now: Tick,
@@ -144,6 +210,7 @@ impl World {
             random: fastrand::Rng::with_seed(seed),
             front: Front::new(FrontSettings::from(&config), 2),
             model: Model::default(),
+            loans: LoansOfAll::default(),
             pending: Vec::new(),
             now: Tick::new(1_000),
             seq: 0,
@@ -152,7 +219,7 @@ impl World {
 
     fn step(&mut self) {
         let connection = *self.random.choice(&CONNECTIONS).unwrap();
-        match self.random.u8(0..14) {
+        match self.random.u8(0..20) {
             0 => self.open_or_close(connection),
             1 | 2 => self.register(connection),
             3 => self.unregister(connection),
@@ -163,7 +230,18 @@ impl World {
             10 => self.not_sent(connection),
             11 => self.replaced(connection),
             12 => self.nack(connection),
+            13 => self.close_soon(connection),
+            14 => self.extend(connection),
+            15 => self.lose(connection),
+            16 => self.revoke(),
+            17 | 18 => self
+                .loans
+                .step(&mut self.random, &mut self.front, connection),
             _ => self.pass(),
+        }
+        for connection in &self.model.open {
+            let limit = self.model.credit_limit(*connection);
+            self.loans.balance(&mut self.front, *connection, limit);
         }
         self.check();
     }
@@ -192,6 +270,63 @@ impl World {
         }
         self.model.sent.retain(|it| it.connection != connection);
         self.model.own.remove(&connection);
+        self.model.closing.remove(&connection);
+        self.loans.forget(connection);
+    }
+
+    fn close_soon(&mut self, connection: ConsumerId) {
+        if self.random.u8(0..4) == 0 {
+            let is_news =
+                self.model.open.contains(&connection) && self.model.closing.insert(connection);
+            assert_eq!(self.front.close_soon(connection), is_news);
+        }
+    }
+
+    /// The time of a delivery is extended that a touch has named.
+    fn extend(&mut self, connection: ConsumerId) {
+        let id: Arc<str> = (*self.random.choice(&IDS).unwrap()).into();
+        let until = self.now + self.random.u64(0..80);
+        let named = DeliverySelector {
+            id: id.clone(),
+            route: None,
+            attempt: self.random.bool().then(|| self.random.u32(1..3)),
+        };
+        let is_extended = self.front.extend(connection, &named, until).is_some();
+        let in_flight = self.model.in_flight(connection, &id);
+        let in_flight = in_flight.filter(|it| {
+            let attempt = it.delivery.attempt;
+            named.attempt.is_none_or(|named| named == attempt)
+        });
+        assert_eq!(is_extended, in_flight.is_some());
+        if let Some(in_flight) = in_flight {
+            in_flight.delivery.until = in_flight.delivery.until.max(until);
+        }
+    }
+
+    fn lose(&mut self, connection: ConsumerId) {
+        let id: Arc<str> = (*self.random.choice(&IDS).unwrap()).into();
+        let is_of_it = self.random.u8(0..4) > 0;
+        let in_flight = self.model.in_flight(connection, &id);
+        let Some(in_flight) = in_flight else {
+            return self.front.lose(connection, &id, 0);
+        };
+        in_flight.delivery.is_lost |= is_of_it;
+        let other = u64::from(!is_of_it) * 1_000_000;
+        let seq = in_flight.delivery.seq + other;
+        self.front.lose(connection, &id, seq);
+    }
+
+    /// A delivery is not to be sent any more, if it is not yet.
+    fn revoke(&mut self) {
+        let queued = self
+            .model
+            .sent
+            .iter()
+            .filter(|it| it.state == State::Queued);
+        let queued: Vec<_> = queued.collect();
+        if let Some(queued) = self.random.choice(&queued) {
+            queued.delivery.origin.is_revoked.set(true);
+        }
     }
 
     fn register(&mut self, connection: ConsumerId) {
@@ -199,16 +334,23 @@ impl World {
             return;
         }
         let route: Arc<str> = (*self.random.choice(&ROUTES).unwrap()).into();
-        let credit = self.random.bool().then(|| self.random.u16(1..10));
+        let credit = self.random.bool().then(|| self.random.u16(0..10));
+        let compressions: &[Compression] = match self.random.bool() {
+            true => &[Compression::Zstd],
+            false => &[],
+        };
+        let accept = self.random.bool().then(|| Accept::only(compressions));
         let is_refused = self.model.is_refused(connection, &route);
-        let registered = self
-            .front
-            .register(connection, &route, registration(credit), 0);
+        let registration = Registration {
+            accept,
+            ..registration(credit)
+        };
+        let registered = self.front.register(connection, &route, registration, 0);
         assert_eq!(registered.is_err(), is_refused);
         if let Ok(pending) = registered {
             self.pending
                 .push((connection, pending, self.model.asked.len()));
-            self.model.ask(connection, route, true, credit);
+            self.model.ask(connection, route, true, (credit, accept));
         }
     }
 
@@ -220,7 +362,7 @@ impl World {
         let pending = self.front.unregister(connection, &route);
         self.pending
             .push((connection, pending, self.model.asked.len()));
-        self.model.ask(connection, route, false, None);
+        self.model.ask(connection, route, false, (None, None));
     }
 
     fn schedule(&mut self, connection: ConsumerId) {
@@ -256,7 +398,7 @@ impl World {
             assert!(is_own);
             self.pending
                 .push((connection, named.pending, self.model.asked.len()));
-            self.model.ask(connection, named.route, true, None);
+            self.model.ask(connection, named.route, true, (None, None));
             self.model.asked.last_mut().unwrap().is_in_effect = true;
         }
     }
@@ -296,11 +438,19 @@ impl World {
             attempt: self.random.u32(1..3),
             until,
             write_by: Tick::new(until.value() - 1),
-            origin: (),
+            is_lost: false,
+            origin: Place {
+                is_revoked: Rc::default(),
+                expires: self
+                    .random
+                    .bool()
+                    .then(|| self.now + self.random.u64(1..60)),
+            },
         };
         let now = self.now;
         let admission = self.front.deliver(connection, &id, delivery.clone(), now);
-        let is_open = self.model.open.contains(&connection);
+        let takes_more =
+            self.model.open.contains(&connection) && !self.model.closing.contains(&connection);
         let confuses = self.model.of(connection, &id).any(|it| {
             it.state == State::Sent && {
                 let it = &it.delivery;
@@ -308,17 +458,22 @@ impl World {
                     && (&it.route, it.attempt) == (&delivery.route, delivery.attempt)
             }
         });
-        if !is_open || confuses {
+        if !takes_more || confuses {
             return assert_eq!(admission, Admission::Void);
         }
         let before = self.model.in_flight(connection, &id);
         let is_queued = before
             .as_ref()
             .is_some_and(|it| it.delivery.until > now && it.delivery.route != delivery.route);
-        assert_eq!(admission == Admission::Queued, is_queued, "{admission:?}");
         if let Some(before) = before.filter(|_| !is_queued) {
-            before.is_in_flight = false;
+            before.end();
         }
+        let accept = self.model.accept(connection);
+        let expected = match is_queued {
+            true => Admission::Queued,
+            false => Admission::Send(accept),
+        };
+        assert_eq!(admission, expected);
         let state = if is_queued {
             State::Queued
         } else {
@@ -344,6 +499,7 @@ impl World {
             attempt: self.random.bool().then(|| self.random.u32(1..3)),
         };
         let found = self.front.ack(connection, &named, self.now);
+        self.end_overdue(found.as_ref());
         let matches = |it: &&mut Sent| {
             let delivery = &it.delivery;
             it.state == State::Sent
@@ -358,16 +514,20 @@ impl World {
         });
         let found = found.map(|it| (it.seq, it.attempt));
         assert_eq!(found, answered, "{named:?}");
-        self.end_overdue();
         self.release(connection, &id);
     }
 
-    /// When the front looks for those whose time has passed is its own matter.
-    fn end_overdue(&mut self) {
+    /// When the front looks for those whose time has passed is its own matter. One was `answered`.
+    fn end_overdue(&mut self, answered: Option<&Delivery<Place>>) {
         for it in &mut self.model.sent {
             if it.is_in_flight && it.delivery.until <= self.now {
                 let of_front = self.front.in_flight_of(it.connection, &it.id);
-                it.is_in_flight = of_front.is_some();
+                let is_answered = answered.is_some_and(|answered| {
+                    Rc::ptr_eq(&answered.origin.is_revoked, &it.delivery.origin.is_revoked)
+                });
+                if of_front.is_none() && !is_answered {
+                    it.end();
+                }
             }
         }
     }
@@ -389,7 +549,8 @@ impl World {
             attempt: self.random.bool().then(|| self.random.u32(1..3)),
         };
         let given_back = self.front.nack(connection, &named, None, self.now).unwrap();
-        self.end_overdue();
+        let answered = given_back.as_ref().filter(|it| !it.was_late);
+        self.end_overdue(answered.map(|it| &it.delivery));
         let matches = |it: &&mut Sent| {
             it.state == State::Sent
                 && named
@@ -425,21 +586,36 @@ impl World {
     }
 
     fn release(&mut self, connection: ConsumerId, id: &Arc<str>) {
-        let released = self.front.release(connection, id).map(|(it, _)| it.seq);
+        let now = self.now;
+        let released = self.front.release(connection, id, now);
         let is_free = self.model.in_flight(connection, id).is_none();
-        let next = self.model.sent.iter().position(|it| {
-            is_free && (it.connection, &it.id) == (connection, id) && it.state == State::Queued
-        });
-        let expected = next.map(|place| {
-            // They are in the order in which they were sent.
-            let mut next = self.model.sent.remove(place);
-            next.state = State::Sent;
-            next.is_in_flight = true;
-            let seq = next.delivery.seq;
-            self.model.sent.push(next);
-            seq
-        });
-        assert_eq!(released, expected);
+        let is_of_id = |it: &Sent| (it.connection, &it.id) == (connection, id);
+        let waits = |it: &Sent| is_free && is_of_id(it) && it.state == State::Queued;
+        let is_revoked = |it: &Sent| it.delivery.origin.is_revoked.get();
+        let next = |it: &Sent| waits(it) && !is_revoked(it);
+        let next = self.model.sent.iter().position(next);
+        // Those before it that are revoked are dropped.
+        let before = self.model.sent.iter_mut();
+        for dropped in before.take(next.unwrap_or(usize::MAX)) {
+            if waits(dropped) {
+                dropped.state = State::Done;
+            }
+        }
+        let Some(place) = next else {
+            return assert!(released.is_none(), "{released:?}");
+        };
+        // They are in the order in which they were sent.
+        let mut next = self.model.sent.remove(place);
+        next.state = State::Sent;
+        next.is_in_flight = true;
+        let (seq, goes_back) = (
+            next.delivery.seq,
+            self.model.closing.contains(&connection) || next.delivery.origin.has_expired(now),
+        );
+        self.model.sent.push(next);
+        let accept = self.model.accept(connection);
+        let released = released.map(|(it, accept)| (it.seq, accept));
+        assert_eq!(released, Some((seq, (!goes_back).then_some(accept))));
     }
 
     fn pass(&mut self) {
@@ -464,7 +640,7 @@ impl World {
         for (connection, id, ()) in free {
             if let Some(over) = self.model.in_flight(connection, &id) {
                 assert!(over.delivery.until <= now);
-                over.is_in_flight = false;
+                over.end();
             }
             self.release(connection, &id);
         }
@@ -479,8 +655,9 @@ impl World {
                 routes.map(|(route, _)| route.clone())
             });
             assert_eq!(of_front.collect::<BTreeSet<_>>(), routes);
-            let (credit, _) = self.front.options(connection).unwrap();
-            assert_eq!(credit, self.model.credit(connection));
+            let options = self.front.options(connection).unwrap();
+            let credit = self.model.credit(connection);
+            assert_eq!(options, (credit, self.model.accept(connection)));
             let mut in_time = self.model.sent.iter().filter(|it| {
                 it.connection == connection && it.is_in_flight && it.delivery.until > now
             });

@@ -53,8 +53,20 @@ impl Committer {
 
     /// Writes what was submitted. `now` is in Unix milliseconds.
     pub(super) fn commit(&mut self, now: u64) {
-        for CommitJob { op, token, .. } in mem::take(&mut self.jobs) {
-            let outcome = self.ledger.apply(&op, now).unwrap();
+        for CommitJob {
+            op,
+            token,
+            most_pending,
+        } in mem::take(&mut self.jobs)
+        {
+            let refused = match &op {
+                Op::Schedule(order) => {
+                    let refused = self.ledger.quota_refusal(order, &most_pending, now);
+                    refused.unwrap()
+                }
+                _ => None,
+            };
+            let outcome = refused.unwrap_or_else(|| self.ledger.apply(&op, now).unwrap());
             match (&op, &token, &outcome) {
                 (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
                     self.cancelled.push_back(*seq);

@@ -206,6 +206,29 @@ fn the_credit_of_the_losers_returns_with_the_ack_of_the_winner() {
     assert_eq!(next.len(), 2, "both consumers have room");
 }
 
+/// It is as unknown after its time as before: nothing is written for it.
+#[test]
+fn a_late_answer_to_a_lost_copy_changes_nothing() {
+    for after in [0, 2_000] {
+        let mut world = hedged(100);
+        [0; 2].map(|_| world.connect(&["route"]));
+        world.schedule("task", START);
+        world.run(100);
+        let copies = world.deliveries.clone();
+        world.ack_delivery(&copies[0]);
+        world.run(after);
+        world.replies.clear();
+        world.ack_delivery(&copies[1]);
+        assert_eq!(world.committer.jobs.len(), 0, "{after} ms later");
+        let [(_, Reply::Acked { removed, .. })] = &world.replies[..] else {
+            panic!("{:?}", world.replies);
+        };
+        assert!(!removed);
+        assert_eq!(world.server.metrics().unknown_answers.value(), 1);
+        invariants::check(&world);
+    }
+}
+
 #[test]
 fn a_copy_that_was_read_before_the_damage_can_be_acknowledged() {
     let mut world = hedged(100);

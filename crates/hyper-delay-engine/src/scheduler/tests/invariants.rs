@@ -9,6 +9,7 @@ use crate::scheduler::{
     rate_limits::RateKey,
     task::{DeliveryState, DueBy},
 };
+use crate::shard::ShardId;
 use hyper_delay_store::{
     Space,
     fake::Fake,
@@ -47,6 +48,36 @@ pub(super) fn check(world: &World) {
     check_states(world, &on_disk);
     world.check_credit();
     world.check_waiting();
+    if !world.is_shard() {
+        check_front(world);
+    }
+}
+
+/// The front of a single server and its scheduler agree about each connection: its routes, its credit,
+/// and its copies.
+fn check_front(world: &World) {
+    let (front, scheduler) = (world.server.front(), world.server.scheduler());
+    assert_eq!(front.len(), scheduler.consumers.len());
+    for consumer in front.connections() {
+        let state = scheduler.consumers.get(consumer).expect("it is open");
+        let routes = front.routes_of(consumer, ShardId(0));
+        let routes: Vec<_> = routes.map(|(route, _)| route).collect();
+        assert!(
+            state.routes().eq(routes.iter().copied()),
+            "{routes:?}: {state:?}"
+        );
+        if !state.is_closing() {
+            assert_eq!(state.credit(), front.lent(consumer), "{state:?}");
+        }
+        for copy in state.unanswered() {
+            let known = front.delivery(consumer, &copy.id, (copy.seq, copy.attempt));
+            // The front may know before the scheduler that the time of a lost copy has passed.
+            if known.is_some() || !copy.is_lost || world.is_ticked() {
+                let is_lost = known.map(|delivery| delivery.is_lost);
+                assert_eq!(is_lost, Some(copy.is_lost), "{copy:?}");
+            }
+        }
+    }
 }
 
 /// Checks what is true while the scheduler waits for an event: a route with a consumer that has room
@@ -140,8 +171,10 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                         .any(|it| (it.consumer, it.seq, it.attempt) == (holder, seq, attempt));
                     let mut adopted = world.nodes.adopted.iter();
                     let is_adopted = adopted.any(|it| (it.0, it.1) == (holder, seq));
+                    let front = world.server.front();
+                    let waits = front.queues(holder, &task.id, (seq, attempt));
                     assert!(
-                        is_queued || is_written || is_adopted,
+                        is_queued || is_written || is_adopted || waits,
                         "{holder} will not be sent its copy of {task:?}"
                     );
                 }

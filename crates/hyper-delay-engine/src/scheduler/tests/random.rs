@@ -5,6 +5,8 @@ mod cluster;
 mod history;
 mod options;
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use proptest::prelude::*;
 
 use super::{
@@ -15,12 +17,11 @@ use super::{
 };
 use crate::{
     front::FrontInput,
-    scheduler::SchedulerInput,
+    scheduler::{ConsumerId, SchedulerInput},
     sizes::{Size, counts},
 };
 use cluster::{ClusterEvent, Reports};
 use history::{HistoryEvent, history_event};
-use hyper_delay_config::Config;
 use hyper_delay_protocol::{AdminRequest, BulkAct, Filter, RegisterMode, TaskRequest, Terms};
 use hyper_delay_store::{Space, record::key};
 use options::{Options, options};
@@ -35,18 +36,37 @@ enum InCluster {
     Cluster(ClusterEvent),
 }
 
-/// `lent` is the credit of the first connections, if they are lent it.
-fn live(history: impl IntoIterator<Item = InCluster>, options: &Options, lent: Option<Vec<u16>>) {
-    let config = Config {
-        credit: if lent.is_some() { 0 } else { 2 },
-        ..options.config()
-    };
+/// The connections at the beginning of a history.
+#[derive(Debug)]
+enum Start {
+    /// Of a single server, with the routes of each.
+    Registered(Vec<[bool; 3]>),
+    /// Of a shard, with all routes, and the credit that each is lent.
+    Lent(Vec<u16>),
+}
+
+fn live(history: impl IntoIterator<Item = InCluster>, options: &Options, start: Start) {
+    let mut config = options.config();
+    if let Start::Lent(_) = start {
+        config.credit = 0;
+    }
     let mut world = World::with(config, 200, options.window_tasks, options.ready);
     let mut client = Client::default();
-    for credit in lent.into_iter().flatten() {
-        let consumer = world.connect(&ROUTES);
-        world.lend(consumer, credit);
-        client.consumers.push(consumer);
+    match start {
+        Start::Registered(connections) => {
+            for registered in connections {
+                let routes = ROUTES.iter().zip(registered);
+                let routes: Vec<&str> = routes.filter(|(_, is)| *is).map(|(it, _)| *it).collect();
+                client.consumers.push(world.connect(&routes));
+            }
+        }
+        Start::Lent(credits) => {
+            for credit in credits {
+                let consumer = world.connect(&ROUTES);
+                world.lend(consumer, credit);
+                client.consumers.push(consumer);
+            }
+        }
     }
     let mut reports = Reports::default();
     for event in history {
@@ -106,6 +126,24 @@ fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
             let terms = Some(terms).filter(|terms| *terms != Terms::default());
             world.schedule_with((route, &id), at, payload, replace, terms);
         }
+        HistoryEvent::ScheduleWithoutRoute {
+            consumer,
+            id,
+            ahead,
+            replace,
+        } => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                let at = world.now.wall_millis() + ahead;
+                let payload = if replace { number } else { 0 };
+                let content = (at, payload, replace);
+                let route = world.schedule_without_route(*consumer, &id.to_string(), content);
+                if let Some(route) = route {
+                    let known = client.known(&route, &id.to_string());
+                    known.earliest = Some(known.earliest.map_or(at, |earliest| earliest.min(at)));
+                    known.pending.push_back((number, replace));
+                }
+            }
+        }
         HistoryEvent::Commit => world.step(Step::Commit),
         HistoryEvent::Tell => world.step(Step::Tell),
         HistoryEvent::Tick => world.step(Step::Tick),
@@ -143,8 +181,7 @@ fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
             credit,
             exclusive,
         } => {
-            if let Some(consumer) = client.consumers.get(consumer) {
-                let route = ROUTES[route].into();
+            if let Some((consumer, route)) = registrable(world, client, consumer, route) {
                 let mode = match exclusive {
                     true => RegisterMode::Exclusive,
                     false => RegisterMode::Shared,
@@ -155,13 +192,12 @@ fn step(world: &mut World, client: &mut Client, event: &HistoryEvent) {
                     mode,
                     accept: None,
                 };
-                world.ask(*consumer, request);
+                world.ask(consumer, request);
             }
         }
         HistoryEvent::Unregister(consumer, route) => {
-            if let Some(consumer) = client.consumers.get(consumer) {
-                let route = ROUTES[route].into();
-                world.ask(*consumer, TaskRequest::Unregister { route });
+            if let Some((consumer, route)) = registrable(world, client, consumer, route) {
+                world.ask(consumer, TaskRequest::Unregister { route });
             }
         }
         HistoryEvent::Ack(back) | HistoryEvent::AckOfTheFirst(back) => {
@@ -242,19 +278,27 @@ fn finish(mut world: World, mut client: Client) {
     let before = world.deliveries.len();
     world.acking = true;
     world.unreadable.clear();
-    let consumer = world.connect(&ROUTES);
+    let routes = client.known.keys().map(|(route, _)| route.to_string());
+    let mut routes: BTreeSet<String> = routes.collect();
+    routes.extend(ROUTES.map(str::to_owned));
     if world.is_shard() {
         world.lead(SchedulerInput::DeliveriesHeld(false));
-        world.lend(consumer, 100);
+    }
+    // A connection may have one route only.
+    for route in &routes {
+        let consumer = world.connect(&[route]);
+        if world.is_shard() {
+            world.lend(consumer, 100);
+        }
     }
     for route in ROUTES {
         let route = route.into();
         world.operate(AdminRequest::Resume { route });
     }
     for _ in 0..3 {
-        for route in ROUTES {
+        for route in &routes {
             for id in 0..8u8 {
-                let (route, id) = (route.into(), id.to_string().into());
+                let (route, id) = (route.as_str().into(), id.to_string().into());
                 world.operate(AdminRequest::Kick { route, id });
             }
         }
@@ -292,6 +336,22 @@ fn finish(mut world: World, mut client: Client) {
         world.server.scheduler().timers.is_empty(),
         "a timer is left"
     );
+}
+
+/// Returns a connection and a route; beyond the last one, its own, if it has one.
+fn registrable(
+    world: &World,
+    client: &Client,
+    consumer: usize,
+    route: usize,
+) -> Option<(ConsumerId, Arc<str>)> {
+    let consumer = *client.consumers.get(consumer)?;
+    let own = || world.server.front().own_route(consumer).cloned();
+    let route = match ROUTES.get(route) {
+        Some(route) => Some((*route).into()),
+        None => own(),
+    };
+    Some((consumer, route?))
 }
 
 fn nth_latest(world: &World, back: usize) -> Option<Delivered> {
@@ -388,8 +448,12 @@ in_parts!(
     whatever_happens_no_task_is_lost_stuck_or_early,
     1_000,
     &REACHED,
-    (history in prop::collection::vec(history_event(), 1..120), options in options()),
-    live(history.into_iter().map(InCluster::Usual), &options, None)
+    (
+        history in prop::collection::vec(history_event(), 1..120),
+        options in options(),
+        connections in prop::collection::vec(any::<[bool; 3]>(), 0..4)
+    ),
+    live(history.into_iter().map(InCluster::Usual), &options, Start::Registered(connections))
 );
 
 in_parts!(
@@ -401,5 +465,5 @@ in_parts!(
         options in options(),
         lent in prop::collection::vec(0..4u16, 0..4)
     ),
-    live(history, &options, Some(lent))
+    live(history, &options, Start::Lent(lent))
 );

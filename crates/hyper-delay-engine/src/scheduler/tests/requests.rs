@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::{World, delivered::Delivered};
-use crate::ledger::Actor;
+use crate::ledger::{Actor, Op};
 use crate::{
     front::{ClientRequest, FrontInput, ReplyTo},
     scheduler::{ConsumerId, OperatorRequest},
 };
 use hyper_delay_protocol::{
-    AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers, Schedule,
-    TaskRequest, Terms,
+    AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers, Reply,
+    Schedule, TaskRequest, Terms,
 };
 
 /// Returns a request as the connection of a consumer sends it.
@@ -80,6 +80,38 @@ impl World {
             terms: terms.map(Box::new),
         };
         self.ask(0, TaskRequest::Schedule(schedule));
+    }
+
+    /// A connection schedules a task without a route: when, with what content, and whether it replaces.
+    /// Returns the route, unless that is refused.
+    pub(super) fn schedule_without_route(
+        &mut self,
+        consumer: ConsumerId,
+        id: &str,
+        (fire_at, payload, replace): (u64, u64, bool),
+    ) -> Option<Arc<str>> {
+        let schedule = Schedule {
+            id: Some(id.into()),
+            route: None,
+            fire_at,
+            compression: Compression::None,
+            payload: payload.to_be_bytes().into(),
+            replace,
+            headers: Headers::default(),
+            terms: None,
+        };
+        let (jobs, replies) = (self.committer.jobs.len(), self.replies.len());
+        self.ask(consumer, TaskRequest::Schedule(schedule));
+        let mut submitted = self.committer.jobs[jobs..].iter();
+        let route = submitted.find_map(|job| match &job.op {
+            Op::Schedule(order) => Some(order.route.clone()),
+            _ => None,
+        });
+        if route.is_none() {
+            let refused = self.replies.split_off(replies);
+            assert!(matches!(refused[..], [(_, Reply::Error(_))]), "{refused:?}");
+        }
+        route
     }
 
     pub(super) fn cancel(&mut self, route: &str, id: &str) {

@@ -15,6 +15,13 @@ pub(super) enum HistoryEvent {
         replace: bool,
         terms: Box<TermsAhead>,
     },
+    /// A connection schedules one of two ids without a route: on the only one that it has, or its own.
+    ScheduleWithoutRoute {
+        consumer: usize,
+        id: u8,
+        ahead: u64,
+        replace: bool,
+    },
     Commit,
     Tell,
     Tick,
@@ -29,6 +36,7 @@ pub(super) enum HistoryEvent {
     /// It drops the copies that are too late.
     DropLate(usize),
     Disconnect(usize),
+    /// Beyond the last route, the connection's own.
     Register {
         consumer: usize,
         route: usize,
@@ -60,6 +68,7 @@ pub(super) enum HistoryEvent {
 pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
     let id = 0..8u8;
     let route = 0..ROUTES.len();
+    let registered = 0..=ROUTES.len();
     let consumer = 0..4usize;
     let back = 0..6usize;
     prop_oneof![
@@ -67,6 +76,11 @@ pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
             |(id, route, ahead, replace, terms)| {
                 let terms = Box::new(terms);
                 HistoryEvent::Schedule { id, route, ahead, replace, terms }
+            }
+        ),
+        3 => (consumer.clone(), 0..2u8, 0..300u64, any::<bool>()).prop_map(
+            |(consumer, id, ahead, replace)| {
+                HistoryEvent::ScheduleWithoutRoute { consumer, id, ahead, replace }
             }
         ),
         5 => Just(HistoryEvent::Commit),
@@ -81,12 +95,12 @@ pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
         2 => consumer.clone().prop_map(HistoryEvent::Unblock),
         1 => consumer.clone().prop_map(HistoryEvent::DropLate),
         1 => consumer.clone().prop_map(HistoryEvent::Disconnect),
-        4 => (consumer.clone(), route.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
+        4 => (consumer.clone(), registered.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
             |(consumer, route, credit, exclusive)| {
                 HistoryEvent::Register { consumer, route, credit, exclusive }
             }
         ),
-        1 => (consumer, route.clone()).prop_map(|(consumer, route)| {
+        2 => (consumer, registered).prop_map(|(consumer, route)| {
             HistoryEvent::Unregister(consumer, route)
         }),
         4 => back.clone().prop_map(HistoryEvent::Ack),

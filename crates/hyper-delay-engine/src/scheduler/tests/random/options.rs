@@ -11,8 +11,14 @@ pub(super) struct Options {
     pub(super) ready: usize,
     max_attempts: Option<u32>,
     dead_retention_seconds: Option<u64>,
+    /// Of a connection that names none.
+    credit: u16,
+    max_routes_per_connection: Option<usize>,
     /// Of each route.
     deliveries_per_second: Option<u32>,
+    /// Of the connections' own routes.
+    own_pending: Option<u64>,
+    own_schedules_per_second: Option<u32>,
     /// Of the first route.
     max_attempts_of_route: Option<u32>,
     ack_timeout_of_route: Option<u64>,
@@ -25,11 +31,17 @@ impl Options {
             deliveries_per_second: self.deliveries_per_second,
             ..Quota::default()
         };
+        let of_own = Quota {
+            pending: self.own_pending,
+            schedules_per_second: self.own_schedules_per_second,
+            ..quota
+        };
         let of_route = Terms {
             ack_timeout_ms: self.ack_timeout_of_route,
             max_attempts: self.max_attempts_of_route,
             ..Terms::default()
         };
+        let default = Config::default();
         Config {
             hedge: [("hedged".to_owned(), 60), ("hedged-*".to_owned(), 400)].into(),
             ack_timeout_ms: 1_000,
@@ -38,12 +50,15 @@ impl Options {
             max_attempts: self.max_attempts,
             dead_retention_seconds: self.dead_retention_seconds,
             dedupe_seconds: 300,
-            credit: 2,
+            credit: self.credit,
+            max_routes_per_connection: self
+                .max_routes_per_connection
+                .unwrap_or(default.max_routes_per_connection),
             routes: [("plain".to_owned(), of_route)].into(),
-            quotas: ["plain", "hedged*"]
-                .map(|key| (key.to_owned(), quota))
+            quotas: [("plain", quota), ("hedged*", quota), ("conn-*", of_own)]
+                .map(|(key, quota)| (key.to_owned(), quota))
                 .into(),
-            ..Config::default()
+            ..default
         }
     }
 }
@@ -56,15 +71,38 @@ pub(super) fn options() -> impl Strategy<Value = Options> {
     let rate = prop::option::of(prop_oneof![1..4u32, Just(100)]);
     let of_route = (prop::option::of(1..3u32), prop::option::of(1..3_000u64));
     let of_dead = (max_attempts, dead_retention);
-    (window_tasks, ready, of_dead, rate, of_route).prop_map(
-        |(window_tasks, ready, of_dead, deliveries_per_second, of_route)| Options {
-            window_tasks,
-            ready,
-            max_attempts: of_dead.0,
-            dead_retention_seconds: of_dead.1,
-            deliveries_per_second,
-            max_attempts_of_route: of_route.0,
-            ack_timeout_of_route: of_route.1,
-        },
+    let of_own = (prop::option::of(0..3u64), prop::option::of(1..3u32));
+    let of_connection = (1..4u16, prop::option::of(1..4usize));
+    (
+        window_tasks,
+        ready,
+        of_dead,
+        of_connection,
+        of_own,
+        rate,
+        of_route,
     )
+        .prop_map(
+            |(
+                window_tasks,
+                ready,
+                of_dead,
+                of_connection,
+                of_own,
+                deliveries_per_second,
+                of_route,
+            )| Options {
+                window_tasks,
+                ready,
+                credit: of_connection.0,
+                max_routes_per_connection: of_connection.1,
+                max_attempts: of_dead.0,
+                dead_retention_seconds: of_dead.1,
+                deliveries_per_second,
+                own_pending: of_own.0,
+                own_schedules_per_second: of_own.1,
+                max_attempts_of_route: of_route.0,
+                ack_timeout_of_route: of_route.1,
+            },
+        )
 }
