@@ -137,6 +137,8 @@ impl<S: Store> SingleServer<S> {
     /// Operations are on disk, in the order in which they were asked for.
     pub fn committed(&mut self, committed: Vec<CommittedJob>, now: Now) {
         self.now = now;
+        // Most of them answer a request.
+        self.messages.reserve(committed.len());
         self.scheduler
             .handle(SchedulerInput::Committed(committed), now);
         self.pass_messages();

@@ -55,7 +55,7 @@ pub enum ServerEvent {
 
 /// A message for the scheduler's thread of a single server.
 #[derive(Debug)]
-pub(crate) enum SchedulerMessage {
+pub(crate) enum SchedulerThreadMessage {
     /// Of the server.
     Event(ServerEvent),
     /// These jobs are on disk.
@@ -118,7 +118,7 @@ impl From<Sender<ServerEvent>> for EventSender {
 /// The scheduler with its channels, its clock and the outboxes of its connections.
 pub(crate) struct SchedulerDriver<S> {
     pub(crate) server: SingleServer<S>,
-    pub(crate) messages: Receiver<SchedulerMessage>,
+    pub(crate) messages: Receiver<SchedulerThreadMessage>,
     pub(crate) jobs: Sender<Vec<CommitJob>>,
     pub(crate) clock: Clock,
     pub(crate) outboxes: ConnectionOutboxes,
@@ -166,12 +166,12 @@ impl<S: Store> SchedulerDriver<S> {
                     break;
                 };
                 let event = match event {
-                    SchedulerMessage::Event(event) => event,
-                    SchedulerMessage::Committed(jobs) => {
+                    SchedulerThreadMessage::Event(event) => event,
+                    SchedulerThreadMessage::Committed(jobs) => {
                         self.server.committed(jobs, now);
                         continue;
                     }
-                    SchedulerMessage::CommitterEnded => return Ok(()),
+                    SchedulerThreadMessage::CommitterEnded => return Ok(()),
                 };
                 match event {
                     ServerEvent::Input(input) => {

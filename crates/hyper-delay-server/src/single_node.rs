@@ -10,7 +10,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     ServeError, ServeOptions,
-    driver::{EventSender, SchedulerDriver, SchedulerMessage, ServerEvent},
+    driver::{EventSender, SchedulerDriver, SchedulerThreadMessage, ServerEvent},
     freshness::Freshness,
     frontend::{Backend, Frontend, ServerThreads},
     http::Http,
@@ -112,7 +112,7 @@ async fn serve<S: Store>(
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe, sizes)?;
     let (messages, inbox) = mpsc::channel();
-    let events = EventSender::new(messages.clone(), SchedulerMessage::Event);
+    let events = EventSender::new(messages.clone(), SchedulerThreadMessage::Event);
     // The thread that writes keeps the channel open, so the scheduler must be told to end.
     let _guard = AbandonGuard(events.clone());
     let (jobs, queue) = mpsc::channel();

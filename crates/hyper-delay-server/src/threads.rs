@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::ServeError;
-use crate::driver::{SchedulerDriver, SchedulerMessage};
+use crate::driver::{SchedulerDriver, SchedulerThreadMessage};
 use hyper_delay_engine::committer::BatchWriter;
 use hyper_delay_store::{Store, StoreError};
 
@@ -53,12 +53,12 @@ impl<T: Send + 'static> ThreadHandle<T> {
 pub(super) fn writer<S: Store>(
     writer: BatchWriter<S>,
     store: Arc<S>,
-    messages: Sender<SchedulerMessage>,
+    messages: Sender<SchedulerThreadMessage>,
 ) -> Result<ThreadHandle, io::Error> {
     ThreadHandle::start("writer", move || {
         let end = CommitterEndGuard(messages);
         let result = writer.run(|committed| {
-            let _ = end.0.send(SchedulerMessage::Committed(committed));
+            let _ = end.0.send(SchedulerThreadMessage::Committed(committed));
         });
         // It may be long.
         drop(end);
@@ -79,10 +79,10 @@ pub(super) fn scheduler<S: Store>(
 }
 
 /// Tells the scheduler that the committer has ended, by a panic too.
-struct CommitterEndGuard(Sender<SchedulerMessage>);
+struct CommitterEndGuard(Sender<SchedulerThreadMessage>);
 
 impl Drop for CommitterEndGuard {
     fn drop(&mut self) {
-        let _ = self.0.send(SchedulerMessage::CommitterEnded);
+        let _ = self.0.send(SchedulerThreadMessage::CommitterEnded);
     }
 }

@@ -92,7 +92,8 @@ impl Importer {
         if let Some(at) = expires_at.filter(|at| *at <= now) {
             return Ok(Err(format!("expires_at is {at}, which has passed")));
         }
-        let order = ScheduleOrder::of(schedule, (route, id), now);
+        let is_id_given = schedule.id.is_some();
+        let order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
         let delivery = order.longest_delivery();
         let most = self.limits.line_bytes;
         if !delivery.fits(most) {

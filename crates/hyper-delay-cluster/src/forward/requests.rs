@@ -178,6 +178,7 @@ impl Forwarder {
             id,
             pending,
             binds,
+            ..
         } = match named {
             Ok(named) => named,
             Err(refusal) => return self.refuse(to, refusal),

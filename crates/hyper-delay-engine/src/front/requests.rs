@@ -21,6 +21,8 @@ pub struct NamedSchedule {
     pub route: Arc<str>,
     /// Its id: that of the schedule, or a new one.
     pub id: Arc<str>,
+    /// Whether the client chose the id.
+    pub is_id_given: bool,
     /// What the schedule changes once it is accepted.
     pub pending: Pending,
     /// Whether the scheduler must make the connection a consumer of the route first: it is the
@@ -136,7 +138,7 @@ impl<O: Origin> Front<O> {
 /// Schedules.
 impl<O: Origin> Front<O> {
     /// Gives a schedule of a connection its route and its id: a client that must repeat it has both.
-    /// Takes the route out of it. Without one, the route is the only one that the connection has, or
+    /// Takes both out of it. Without a route, the route is the only one that the connection has, or
     /// its own, which it registers: a refused schedule changes nothing, so that registration goes
     /// with the last one that rests on it.
     ///
@@ -151,18 +153,19 @@ impl<O: Origin> Front<O> {
         grant: Option<&Grant>,
         departing: usize,
     ) -> Result<NamedSchedule, Refusal> {
-        let new_id = || uuid::Uuid::now_v7().to_string().into();
-        let id = || schedule.id.clone().unwrap_or_else(new_id);
-        let route = schedule.route.take();
+        let (route, given_id) = (schedule.route.take(), schedule.id.take());
         let (route, is_own) = match route {
             Some(route) => (route, false),
-            None => self.default_route(consumer).ok_or_else(|| {
-                let message = "route_key is missing: give one, or keep the connection open";
-                Refusal {
-                    id: schedule.id.clone(),
-                    ..Refusal::new(Code::BadField, message)
+            None => match self.default_route(consumer) {
+                Some(default) => default,
+                None => {
+                    let message = "route_key is missing: give one, or keep the connection open";
+                    return Err(Refusal {
+                        id: given_id,
+                        ..Refusal::new(Code::BadField, message)
+                    });
                 }
-            })?,
+            },
         };
         // The only registered route can be one of another token of the connection.
         if let Some(grant) = grant.filter(|_| !is_own)
@@ -170,11 +173,12 @@ impl<O: Origin> Front<O> {
         {
             let missing = Denial::Missing(Right::Schedule).to_string();
             return Err(Refusal {
-                id: schedule.id.take(),
+                id: given_id,
                 ..Refusal::new(Code::Forbidden, missing)
             });
         }
-        let id = id();
+        let is_id_given = given_id.is_some();
+        let id = given_id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string().into());
         let (mut pending, mut binds) = (Pending::NONE, false);
         if is_own {
             if let Err(refusal) = self.check_routes(consumer, &route, departing) {
@@ -191,6 +195,7 @@ impl<O: Origin> Front<O> {
         Ok(NamedSchedule {
             route,
             id,
+            is_id_given,
             pending,
             binds,
         })

@@ -143,14 +143,19 @@ pub struct PendingLimits {
 
 impl ScheduleOrder {
     /// Returns the order of a schedule that arrives at `now`, in Unix milliseconds. `route` and
-    /// `id` are those of the schedule, or what stands for them.
+    /// `id` are those of the schedule, or what stands for them; `named` if the client chose the id.
     #[inline]
     #[must_use]
-    pub fn of(schedule: Schedule, (route, id): (Arc<str>, Arc<str>), now: u64) -> Self {
+    pub fn of(
+        schedule: Schedule,
+        (route, id): (Arc<str>, Arc<str>),
+        named: bool,
+        now: u64,
+    ) -> Self {
         Self {
             route,
             id,
-            named: schedule.id.is_some(),
+            named,
             at: schedule.fire_at.max(now),
             fire_at: schedule.fire_at,
             compression: schedule.compression,

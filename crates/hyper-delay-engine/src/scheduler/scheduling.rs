@@ -18,7 +18,8 @@ impl<S: Store> Scheduler<S> {
                 schedule,
                 grant,
             } => {
-                let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
+                let (named, now) = (schedule.id.is_some(), self.now.wall_millis());
+                let order = ScheduleOrder::of(schedule, (route, id), named, now);
                 self.schedule(to, order, grant, false);
             }
             RouteRequest::Touch { named, extend_ms } => self.touch(to, named, extend_ms),

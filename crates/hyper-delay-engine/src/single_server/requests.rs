@@ -92,13 +92,15 @@ impl<S: Store> SingleServer<S> {
         let NamedSchedule {
             route,
             id,
+            is_id_given,
             pending,
             binds,
         } = match named {
             Ok(named) => named,
             Err(refusal) => return self.reply(to, Reply::Error(refusal)),
         };
-        let order = ScheduleOrder::of(schedule, (route, id), self.now.wall_millis());
+        let now = self.now.wall_millis();
+        let order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
         let follow_up = match pending.is_none() {
             true => FollowUp::Nothing,
             false => FollowUp::Change(pending),
