@@ -1,6 +1,7 @@
 //! Hooks of the simulation to plant faults in a shard.
 
 use super::{PeerId, Shard};
+use crate::shard_of;
 use hyper_delay_engine::{ledger::Ledger, scheduler::ConsumerId};
 use hyper_delay_store::{Store, fake::Fake};
 
@@ -22,6 +23,13 @@ impl<S: Store> Shard<S> {
                 .pending_append
                 .take_if(|writing| writing.pending_call.is_none());
         }
+    }
+
+    /// Returns whether a route of this shard has consumers. `None`: this node does not lead the shard.
+    pub(crate) fn has_consumers(&self, route: &str, shards: u16) -> Option<bool> {
+        let is_of_it = shard_of(route, shards) == self.setup.shard;
+        let leading = self.leading.as_ref().filter(|_| is_of_it)?;
+        Some(leading.scheduler.has_consumers(route))
     }
 
     /// Returns whether a consumer has a copy of a task.

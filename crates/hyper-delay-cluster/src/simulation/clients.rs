@@ -119,7 +119,7 @@ impl SimulatedClients {
         (usize::from(shard.0)..self.made).step_by(self.routes.len())
     }
 
-    fn consumes(&self, client: usize) -> bool {
+    pub(super) fn consumes(&self, client: usize) -> bool {
         client != PRODUCER || self.producer_consumes
     }
 
@@ -162,6 +162,7 @@ impl World {
                 let goes = !self.is_calm() && self.random.u8(0..100) == 0;
                 if is_there && !goes {
                     self.leave_route(client, consumer);
+                    self.adopt_own_routes(client, (consumer, life));
                     continue;
                 }
                 self.checks.connection_left(consumer);

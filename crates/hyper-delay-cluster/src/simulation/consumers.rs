@@ -60,7 +60,9 @@ impl World {
                     } => (TaskName { route, id }, found && !in_flight),
                     // It was a registration.
                     Reply::Error(refusal) if refusal.id.is_none() => {
-                        if let Some(route) = refusal.route {
+                        if let Some(route) = refusal.route
+                            && !self.adopt_again(consumer, &route)
+                        {
                             self.register_again(client, consumer, &route, 0);
                         }
                         return;
@@ -112,7 +114,12 @@ impl World {
                 };
                 self.is_delivered_once(&id, seq, sent);
                 let now = self.nodes[life.node].drift.now(at).monotonic.value();
-                let credit = self.clients.clients[client].credit.unwrap_or(CREDIT);
+                let asked = self.clients.clients[client].credit.unwrap_or(CREDIT);
+                let credit = match has_registered {
+                    true => asked,
+                    // Its own route has the credit of before.
+                    false => asked.max(CREDIT),
+                };
                 let in_flight = &mut self.clients.clients[client].in_flight;
                 // The clock of the leader can be fast.
                 in_flight.retain(|_, it| it.until > now + 1_000 * MILLI);

@@ -62,6 +62,8 @@ pub(super) enum SimulationEvent {
     Clients,
     /// A client does something.
     Client,
+    /// A client schedules without a route.
+    WithoutRoute,
     /// A client registers a route, or leaves it.
     Registers(usize, ConsumerId, usize, bool),
     /// A client may wait for the answer to the schedule of this task.
@@ -186,6 +188,7 @@ impl World {
             SimulationEvent::Clients => self.clients_connect(),
             SimulationEvent::Resume(node) => self.resume(node),
             SimulationEvent::Client => self.client_acts(),
+            SimulationEvent::WithoutRoute => self.act_without_route(),
             SimulationEvent::Registers(client, consumer, route, joins) => {
                 self.register(client, consumer, route, joins);
             }

@@ -56,6 +56,7 @@ impl World {
     fn carry_out_forwarder(&mut self, life: ProcessId, effects: ForwarderEffects) {
         self.may_read(life, effects.fresh);
         for (node, shard, message) in effects.to_leaders {
+            self.note_own_route(&message);
             let leading = self.node_named(&node);
             if leading == life.node {
                 let event = shard::ShardEvent::PeerMessage(PeerId(0), message);

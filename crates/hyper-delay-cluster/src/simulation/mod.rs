@@ -15,6 +15,7 @@ mod network;
 mod node;
 mod noticed;
 mod operators;
+mod own_routes;
 mod planted_faults;
 mod process_parts;
 mod reads;

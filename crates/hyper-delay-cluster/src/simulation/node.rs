@@ -16,7 +16,7 @@ use crate::{
     log::{Leader, LeaseId, Member, NodeName},
     shard::{Shard, ShardSetup},
 };
-use hyper_delay_config::Config;
+use hyper_delay_config::{Config, Quota};
 use hyper_delay_engine::{clock::Now, scheduler::SchedulerSettings, sizes::Sizes};
 use hyper_delay_store::{Durability, fake::Fake};
 
@@ -41,6 +41,8 @@ pub(super) struct SimulationOptions {
     pub(super) retention: u64,
     /// `dead_retention_seconds`.
     pub(super) dead_retention: Option<u64>,
+    /// The quota `pending` of the connections' own routes.
+    pub(super) own_pending: Option<u64>,
 }
 
 /// A clock that is not quite right.
@@ -175,6 +177,19 @@ impl SimulatedNode {
                 max_retry_delay_ms: 400,
                 credit: 0,
                 dead_retention_seconds: options.dead_retention,
+                quotas: options
+                    .own_pending
+                    .map(|pending| {
+                        (
+                            "conn-*".to_owned(),
+                            Quota {
+                                pending: Some(pending),
+                                ..Quota::default()
+                            },
+                        )
+                    })
+                    .into_iter()
+                    .collect(),
                 hedge: options
                     .hedge
                     .map(|delay| ("*".to_owned(), delay))

@@ -9,6 +9,7 @@ use super::{
     links::SimulatedLink,
     node::{ClockDrift, SimulatedNode, SimulationOptions},
     operators::Operators,
+    own_routes::OwnRoutes,
     reads::SimulatedReads,
     takeovers::Takeovers,
     task_name::TaskName,
@@ -60,6 +61,7 @@ pub(super) struct World {
     pub(super) checks: HistoryChecks,
     pub(super) clients: SimulatedClients,
     pub(super) operators: Operators,
+    pub(super) own_routes: OwnRoutes,
     pub(super) links: BTreeMap<PeerId, SimulatedLink>,
     /// What was sent last on each connection is written then.
     pub(super) sockets: BTreeMap<ConsumerId, u64>,
@@ -108,6 +110,7 @@ impl World {
         let calm = random.u64(5_000..40_000) * MILLI;
         let mut disks = DiskFaults::new(seed);
         let operators = Operators::new(seed, charter.shards);
+        let own_routes = OwnRoutes::new(seed);
         let mut world = Self {
             members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
             cut_until: vec![0; nodes.len()],
@@ -119,9 +122,11 @@ impl World {
                 hedge: SimulationOptions::hedge(seed),
                 retention: disks.retention(),
                 dead_retention: operators.dead_retention,
+                own_pending: own_routes.pending,
             },
             clients: SimulatedClients::new(&mut random, seed, charter.shards),
             operators,
+            own_routes,
             random,
             disks,
             takeovers,
@@ -155,6 +160,9 @@ impl World {
         world.after(0, SimulationEvent::Connect);
         world.after(0, SimulationEvent::Clients);
         world.after(MILLI, SimulationEvent::Client);
+        if world.own_routes.are_made() {
+            world.after(MILLI, SimulationEvent::WithoutRoute);
+        }
         world.after(MILLI, SimulationEvent::Fault);
         world.after(1_000 * MILLI, SimulationEvent::Takeover);
         if world.operators.are_active() {

@@ -34,6 +34,24 @@ fn at(millis: u64) -> Now {
     }
 }
 
+/// What a simulation looks at.
+impl Forwarder {
+    /// Returns whether a connection of this node has a route.
+    pub(crate) fn has_route(&self, route: &str) -> bool {
+        let mut connections = self.front.connections();
+        connections.any(|consumer| self.front.has_route(consumer, route))
+    }
+
+    /// Returns whether there is a session with each leader, and nothing waits for one.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let mut sessions = self.sessions.iter();
+        sessions.all(|session| {
+            let is_active = session.active().is_some_and(|active| active.lends);
+            is_active && session.awaits_no_answer() && session.queue.is_empty()
+        })
+    }
+}
+
 /// A forwarder of node `a` with a client, at a time in milliseconds.
 struct World {
     forwarder: Forwarder,

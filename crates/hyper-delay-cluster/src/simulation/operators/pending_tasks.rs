@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::simulation::task_name::TaskName;
+use crate::simulation::{own_routes::is_without_route, task_name::TaskName};
 use hyper_delay_protocol::access::Grant;
 
 /// The tokens with which each task was scheduled.
@@ -96,11 +96,12 @@ impl PendingTasks {
         Ok(())
     }
 
-    /// A schedule is refused: one of its tokens can have reached its limit.
+    /// A schedule is refused: one of its tokens can have reached its limit, or its route, if that is
+    /// its connection's own.
     pub(super) fn refused(&self, name: &TaskName, sent: &TaskTokens) -> Result<(), String> {
         let is_full =
             |token: &Arc<Grant>| sum(&self.before, token) + sum(&self.added, token) >= most(token);
-        match sent.of(name).iter().any(is_full) {
+        match is_without_route(&name.id) || sent.of(name).iter().any(is_full) {
             true => Ok(()),
             false => Err(format!("{name} is refused, but its tokens may have more")),
         }
