@@ -39,7 +39,7 @@ pub use mend::mend_after_loss;
 pub use op::{KickedTask, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision};
 pub use operator_op::{Actor, AuditedOp, BulkAdvance, NewBulkJob, Sweep, SweepAct};
 pub use retain_lowest::retain_lowest;
-pub(crate) use retention::RetentionCursor;
+pub(crate) use retention::{RetentionCursor, RetentionPage};
 pub use task_rows::entry_key;
 pub use view::{LedgerView, Position};
 pub(crate) use view::{ListedTask, TimedTask};

@@ -9,8 +9,7 @@
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
 use super::{
-    CommitToken, RequestId, Scheduler, loading::PARKS, operator_requests::AUDIT_TARGET,
-    task::TaskInMemory,
+    CommitToken, RequestId, Scheduler, operator_requests::AUDIT_TARGET, task::TaskInMemory,
 };
 use crate::{
     ledger::{Actor, BulkAdvance, ListingQuery, Op, Outcome, Sweep, SweepAct},
@@ -114,10 +113,7 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn wants_bulk(&self) -> bool {
         let first = self.bulk.queue.front();
         let is_wanted = first.is_some_and(|running| !running.is_stopping);
-        is_wanted
-            && !self.bulk.is_batch_in_flight
-            && self.may_remove()
-            && self.commits.pending_parks() < PARKS
+        is_wanted && !self.bulk.is_batch_in_flight && self.may_sweep()
     }
 
     /// Reads and submits the next batch of the first bulk operation.

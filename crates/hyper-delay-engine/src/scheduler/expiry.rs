@@ -1,23 +1,20 @@
-//! Tasks that are removed because their time has passed.
+//! The index of the tasks that expire by time.
 //!
-//! The index on disk lists the tasks that expire by time. It is read from where the last read ended
-//! once the next time in it has come. A task in flight is left: it expires when its round fails, or
-//! when the copies end that an earlier leader has sent.
+//! It is on disk, and read from where the last read ended once the next time in it has come. While
+//! many removals are in flight, nothing is read.
 
 use std::ops::ControlFlow;
 
 use race_wheel::Tick;
 
-use super::{
-    CommitToken, Scheduler,
-    removal_log::RemovalLog,
-    task::{PendingChange, TaskInMemory},
-    task_table::PreviousState,
+use super::removal_log::RemovalLog;
+use crate::{
+    clock::Now,
+    ledger::{LedgerView, Position, TaskRevision, TimedTask},
 };
-use crate::ledger::{Op, Position, TaskRevision, TimedTask};
-use hyper_delay_store::Store;
+use hyper_delay_store::{Store, StoreError};
 
-/// The most tasks that one read removes, so that other work is not delayed.
+/// The most tasks that one read returns, so that other work is not delayed.
 const TASKS: usize = 512;
 
 /// The number of removals in flight above which reading waits for the committer.
@@ -55,132 +52,137 @@ impl Expiry {
 
     /// When there is something to read, in Unix milliseconds. `None` if nothing is read before the
     /// committer reports.
-    fn next(&self) -> Option<u64> {
+    pub(super) fn next(&self) -> Option<u64> {
         self.next
             .filter(|_| self.removals_in_flight < MAX_REMOVALS_IN_FLIGHT)
     }
-}
 
-impl<S: Store> Scheduler<S> {
-    /// Whether to read the index now.
-    pub(super) fn wants_expiry(&self) -> bool {
-        let now = self.now.wall_millis();
-        let is_due = self.expiry.next.is_some_and(|next| next <= now);
-        is_due && self.may_remove() && self.expiry.removals_in_flight < MAX_REMOVALS_IN_FLIGHT
+    /// Whether there is something to read now.
+    pub(super) fn is_due(&self, now: Now) -> bool {
+        self.next().is_some_and(|next| next <= now.wall_millis())
     }
 
-    /// When there is something to read, in Unix milliseconds. `None` if nothing is read before the
-    /// committer reports, or before it is known what is in flight.
-    pub(super) fn next_expiry(&self) -> Option<u64> {
-        self.expiry.next().filter(|_| self.may_remove())
-    }
-
-    /// Removes tasks whose time has passed.
-    pub(super) fn expire_tasks(&mut self) {
-        if !self.wants_expiry() {
-            return;
-        }
-        let now = self.now.wall_millis();
+    /// Reads the tasks whose time has passed since the last read, a bounded number of them.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(super) fn read(
+        &mut self,
+        view: &LedgerView<impl Store>,
+        now: Now,
+    ) -> Result<Vec<TimedTask>, StoreError> {
         let mut found = Vec::new();
         let mut next = None;
-        let read = self.view.expiring(self.expiry.from, |expires| {
-            if expires.position.at > now || found.len() == TASKS {
+        view.expiring(self.from, |expires| {
+            if expires.position.at > now.wall_millis() || found.len() == TASKS {
                 next = Some(expires.position.at);
                 return ControlFlow::Break(());
             }
             found.push(expires);
             ControlFlow::Continue(())
-        });
-        if let Err(error) = read {
-            return self.fail(error);
-        }
-        self.expiry.from = match found.last() {
+        })?;
+        self.note_read(&found, next, now);
+        Ok(found)
+    }
+
+    /// `found` was read, and the next task in the index expires at `next`.
+    fn note_read(&mut self, found: &[TimedTask], next: Option<u64>, now: Now) {
+        self.from = match found.last() {
             Some(last) if found.len() == TASKS => last.position.next(),
-            _ => Position::start_of(now.saturating_add(1)),
+            _ => Position::start_of(now.wall_millis().saturating_add(1)),
         };
-        self.expiry.next = next;
-        for expires in found {
-            let Position { at, seq } = expires.position;
-            if self.tasks.round(seq).is_some() {
-                continue;
-            }
-            if self.is_inherited(seq) {
-                self.takeover.inherited.set_expired(seq, at);
-            } else {
-                self.remove_expired(expires);
-            }
-        }
+        self.next = next;
     }
 
-    /// The copies that an earlier leader has sent of a task that is not loaded have ended.
-    pub(super) fn end_inherited(&mut self, seq: u64) {
-        if let Some(at) = self.takeover.inherited.remove_ended(seq) {
-            self.expiry.add(at);
-        }
+    /// The removal of a task is on its way to the disk.
+    pub(super) const fn begin_removal(&mut self) {
+        self.removals_in_flight += 1;
     }
 
-    /// A task is due whose round has ended without a failure. It may have expired meanwhile.
-    pub(super) fn offer_again(&mut self, seq: u64) {
-        if let Some(at) = self.tasks.get(seq).and_then(TaskInMemory::expires_at) {
-            self.expiry.add(at);
+    /// The removal of a task is on disk. `removed` is false if the task was gone before.
+    pub(super) fn end_removal(&mut self, revision: TaskRevision, removed: bool) {
+        self.removals_in_flight -= 1;
+        if removed {
+            self.log.add(revision.route, revision.id);
         }
-        self.offer(seq);
     }
 
     /// Writes what was removed into the log. Returns when to call this again.
-    pub(super) fn log_expired(&mut self) -> Option<Tick> {
-        let what = "tasks have expired and are removed";
-        self.expiry.log.write(self.now, what)
+    pub(super) fn write_log(&mut self, now: Now) -> Option<Tick> {
+        self.log.write(now, "tasks have expired and are removed")
     }
+}
 
-    /// A task in memory has expired.
-    pub(super) fn expire_task(&mut self, seq: u64) {
-        let Some(task) = self.tasks.get(seq) else {
-            return;
-        };
-        let Some(at) = task.expires_at() else {
-            return;
-        };
-        let (route, id) = (task.route.clone(), task.id.clone());
-        let position = Position { at, seq };
-        self.remove_expired(TimedTask {
-            position,
-            route,
-            id,
-        });
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn remove_expired(&mut self, expires: TimedTask) {
-        let Position { at, seq } = expires.position;
-        let attempt = self.tasks.get(seq).map_or(0, |task| task.attempt);
-        // A change in flight reaches the disk before this one.
-        if self.tasks.pending_change(seq).is_none() {
-            let left = self
-                .tasks
-                .commit(seq, PendingChange::Expire, &mut self.timers);
-            if let Some(PreviousState::Ready) = left {
-                self.unqueue(seq);
-            }
+    fn now(wall_millis: u64) -> Now {
+        Now {
+            wall_nanos: wall_millis * 1_000_000,
+            monotonic: Tick::ZERO,
         }
+    }
+
+    fn expires(at: u64, seq: u64) -> TimedTask {
+        TimedTask {
+            position: Position { at, seq },
+            route: "route".into(),
+            id: "id".into(),
+        }
+    }
+
+    #[test]
+    fn the_index_is_read_again_when_its_next_time_has_come() {
+        let mut expiry = Expiry::default();
+        assert!(expiry.is_due(now(0)), "nothing was looked at");
+        expiry.note_read(&[expires(90, 1)], Some(150), now(100));
+        assert_eq!(expiry.from, Position::start_of(101));
+        assert!(!expiry.is_due(now(149)) && expiry.is_due(now(150)));
+        expiry.note_read(&[], None, now(150));
+        assert_eq!(expiry.next(), None, "the index is empty");
+        expiry.add(120);
+        assert_eq!(
+            (expiry.from, expiry.next()),
+            (Position::start_of(120), Some(120))
+        );
+        expiry.add(130);
+        assert_eq!(
+            (expiry.from, expiry.next()),
+            (Position::start_of(120), Some(120))
+        );
+    }
+
+    #[test]
+    fn a_full_read_continues_after_its_last_task() {
+        let mut expiry = Expiry::default();
+        let found: Vec<TimedTask> = (1..=TASKS as u64).map(|seq| expires(7, seq)).collect();
+        expiry.note_read(&found, Some(7), now(100));
+        let last = Position {
+            at: 7,
+            seq: TASKS as u64,
+        };
+        assert_eq!(expiry.from, last.next());
+        assert!(expiry.is_due(now(100)));
+    }
+
+    #[test]
+    fn nothing_is_read_while_too_many_removals_are_in_flight() {
+        let mut expiry = Expiry::default();
+        for _ in 0..MAX_REMOVALS_IN_FLIGHT {
+            assert!(expiry.is_due(now(0)));
+            expiry.begin_removal();
+        }
+        assert_eq!(expiry.next(), None);
         let revision = TaskRevision {
-            route: expires.route,
-            id: expires.id,
-            seq,
-            attempt,
+            route: "route".into(),
+            id: "id".into(),
+            seq: 1,
+            attempt: 0,
         };
-        self.expiry.removals_in_flight += 1;
-        self.submit(Op::Expire { revision, at }, CommitToken::None);
-    }
-
-    /// The removal of an expired task is on disk. `removed` is false if it was gone before.
-    pub(super) fn handle_expired(&mut self, revision: TaskRevision, removed: bool) {
-        self.expiry.removals_in_flight -= 1;
-        if self.tasks.pending_change(revision.seq) == Some(PendingChange::Expire) || removed {
-            self.remove_task(revision.seq);
-        }
-        if removed {
-            self.metrics.expired.add(1);
-            self.expiry.log.add(revision.route, revision.id);
-        }
+        expiry.end_removal(revision, false);
+        assert!(expiry.is_due(now(0)));
+        assert_eq!(expiry.write_log(now(0)), None);
     }
 }

@@ -16,10 +16,6 @@ const WAITING: usize = 1024;
 /// The maximum number of parked tasks that one read returns.
 const PARKED: usize = 512;
 
-/// The number of tasks on their way to be parked above which reading waits for the committer, so
-/// that tasks that are read and due at once do not pile up in memory.
-pub(super) const PARKS: usize = 8 * WAITING;
-
 impl<S: Store> Scheduler<S> {
     /// Whether a task at that position belongs in memory.
     pub(super) fn is_in_window(&self, position: Position) -> bool {
@@ -46,7 +42,7 @@ impl<S: Store> Scheduler<S> {
     /// among the waiting ones: each is queued or parked at once.
     pub(super) fn has_more_to_read(&self) -> bool {
         let has_overdue = self.horizon.overdue().is_some();
-        self.commits.pending_parks() < PARKS && (has_overdue || self.wants_near_future())
+        !self.commits.has_many_parks() && (has_overdue || self.wants_near_future())
     }
 
     fn wants_near_future(&self) -> bool {

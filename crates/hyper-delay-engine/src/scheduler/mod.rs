@@ -59,6 +59,7 @@ mod loading;
 mod memory_gauges;
 mod operator_requests;
 mod registration;
+mod removal;
 mod removal_log;
 mod scheduling;
 mod stall_detector;

@@ -3,6 +3,10 @@ use std::{collections::BTreeMap, mem};
 use super::{CommitJob, CommitToken};
 use crate::ledger::{Op, PendingLimits, Sweep, SweepAct};
 
+/// The number of tasks on their way to be parked above which reading waits for the committer, so
+/// that tasks that are read and due at once do not pile up in memory.
+const MANY_PARKS: usize = 8 * 1024;
+
 /// Operations that were submitted to the committer and are not on disk yet.
 #[derive(Debug, Default)]
 pub(super) struct PendingCommits {
@@ -67,9 +71,9 @@ impl PendingCommits {
         self.times.is_empty()
     }
 
-    /// How many tasks are on their way to be parked.
-    pub(super) const fn pending_parks(&self) -> usize {
-        self.parks
+    /// Whether so many tasks are on their way to be parked that reading waits for the committer.
+    pub(super) const fn has_many_parks(&self) -> bool {
+        self.parks >= MANY_PARKS
     }
 
     /// The earliest due time (Unix milliseconds) of a task whose change is in flight.

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::{CommitToken, Scheduler, loading::PARKS, removal_log::RemovalLog};
+use super::removal_log::RemovalLog;
 use crate::{
     clock::Now,
-    ledger::{Op, Outcome, RetentionCursor, Sweep, SweepAct},
-    sizes::Size,
+    ledger::{LedgerView, Position, RetentionCursor, RetentionPage, Sweep, SweepAct, TimedTask},
+    sizes::{Size, Sizes},
 };
 use hyper_delay_store::{Store, StoreError, record::Place};
 
@@ -57,6 +57,19 @@ struct RetentionPass {
     is_whole: bool,
 }
 
+impl RetentionPass {
+    fn begin(retention_millis: u64, now: Now) -> Self {
+        let at = now.wall_millis();
+        Self {
+            begun: now.monotonic,
+            before: at.saturating_sub(retention_millis).saturating_add(1),
+            cursor: RetentionCursor::default(),
+            oldest_left: at,
+            is_whole: true,
+        }
+    }
+}
+
 impl DeadRetention {
     /// Writes what was removed into the log, whatever was written before.
     pub(super) fn flush_log(&mut self, now: Now) {
@@ -80,122 +93,115 @@ impl DeadRetention {
         }
         self.next = self.next.min(at.saturating_add(retention_millis));
     }
-}
 
-impl<S: Store> Scheduler<S> {
-    /// Whether dead letters may be read now.
-    fn may_read_dead(&self) -> bool {
-        let has_room =
-            self.retention.removals_in_flight == 0 && self.commits.pending_parks() < PARKS;
-        self.settings.dead_retention_millis.is_some() && has_room && self.may_remove()
+    /// Whether there is something to read now.
+    pub(super) fn is_due(&self, now: Now) -> bool {
+        let is_time = self.next <= now.wall_millis() && self.not_before <= now.monotonic;
+        self.removals_in_flight == 0 && (self.pass.is_some() || is_time)
     }
 
-    /// Whether to read dead letters now.
-    pub(super) fn wants_retention(&self) -> bool {
-        let DeadRetention {
-            pass,
-            next,
-            not_before,
-            ..
-        } = &self.retention;
-        let is_due = *next <= self.now.wall_millis() && *not_before <= self.now.monotonic;
-        self.may_read_dead() && (pass.is_some() || is_due)
+    /// When the next pass begins. `None` if nothing is read before the committer reports.
+    pub(super) fn next_pass(&self, now: Now) -> Option<Tick> {
+        let at = now.tick_of(self.next).max(self.not_before);
+        (self.removals_in_flight == 0).then_some(at)
     }
 
-    /// When the next pass over the dead letters begins. `None` if nothing is read before the
-    /// committer reports, and without a retention.
-    pub(super) fn next_retention(&self) -> Option<Tick> {
-        let DeadRetention {
-            next, not_before, ..
-        } = &self.retention;
-        let at = self.now.tick_of(*next).max(*not_before);
-        self.may_read_dead().then_some(at)
-    }
-
-    /// Removes dead letters whose retention has ended.
-    pub(super) fn remove_old_dead(&mut self) {
-        let Some(retention) = self.settings.dead_retention_millis else {
-            return;
-        };
-        if !self.wants_retention() {
-            return;
-        }
-        let now = self.now.wall_millis();
-        let pass = self.retention.pass.take();
-        let mut pass = pass.unwrap_or_else(|| RetentionPass {
-            begun: self.now.monotonic,
-            before: now.saturating_sub(retention).saturating_add(1),
-            cursor: RetentionCursor::default(),
-            oldest_left: now,
-            is_whole: true,
-        });
-        let range = (self.retention.since, pass.before);
-        let sizes = self.settings.sizes;
-        let keys = sizes.retention_keys;
-        let page = match self.view.retention_page(&pass.cursor, range, keys) {
-            Ok(page) => page,
+    /// Reads the next page of the pass, or the first one of another pass. Returns the removals of
+    /// the dead letters whose retention has ended. Damaged ones stay.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(super) fn read(
+        &mut self,
+        view: &LedgerView<impl Store>,
+        retention_millis: u64,
+        sizes: Sizes,
+        now: Now,
+    ) -> Result<Vec<Sweep>, StoreError> {
+        let begin = || RetentionPass::begin(retention_millis, now);
+        let pass = self.pass.take().unwrap_or_else(begin);
+        let range = (self.since, pass.before);
+        match view.retention_page(&pass.cursor, range, sizes.retention_keys) {
+            Ok(page) => {
+                if page.next.is_some() {
+                    (sizes.reached)(Size::RetentionKeys);
+                }
+                Ok(self.note_page(pass, page, retention_millis, now))
+            }
             Err(error) if error.is_damage() => {
                 log_damage(&error);
-                self.retention.next = now;
-                self.retention.not_before = self.now.after(LONGEST_PAUSE);
-                return;
+                self.next = now.wall_millis();
+                self.not_before = now.after(LONGEST_PAUSE);
+                Ok(Vec::new())
             }
-            Err(error) => return self.fail(error),
-        };
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A page of the pass was read. Returns the removals, which are in flight from now on.
+    fn note_page(
+        &mut self,
+        mut pass: RetentionPass,
+        page: RetentionPage,
+        retention_millis: u64,
+        now: Now,
+    ) -> Vec<Sweep> {
         if let Some(error) = page.damage {
             log_damage(&error);
             pass.is_whole = false;
-        }
-        for dead in page.found {
-            let place = Place::Dead(dead.position.at);
-            let sweep = Sweep {
-                job: None,
-                route: dead.route,
-                id: dead.id,
-                seq: dead.position.seq,
-                act: SweepAct::Delete { place },
-            };
-            self.retention.removals_in_flight += 1;
-            self.submit(Op::Sweep(sweep), CommitToken::None);
         }
         if let Some(at) = page.oldest_left {
             pass.oldest_left = pass.oldest_left.min(at);
         }
         match page.next {
             Some(next) => {
-                (sizes.reached)(Size::RetentionKeys);
                 pass.cursor = next;
-                self.retention.pass = Some(pass);
+                self.pass = Some(pass);
             }
-            None => self.end_pass(&pass, retention),
+            None => self.end_pass(&pass, retention_millis, now),
         }
+        self.removals_in_flight += page.found.len();
+        page.found.into_iter().map(removal).collect()
     }
 
-    fn end_pass(&mut self, pass: &RetentionPass, retention_millis: u64) {
-        let taken = self.now.monotonic.since(pass.begun);
+    fn end_pass(&mut self, pass: &RetentionPass, retention_millis: u64, now: Now) {
+        let taken = now.monotonic.since(pass.begun);
         let rest = Duration::from_nanos(taken.saturating_mul(REST));
         let mut pause = pause(retention_millis);
         if pass.is_whole {
-            self.retention.since = pass.before.min(pass.oldest_left);
-            self.retention.next = pass.oldest_left.saturating_add(retention_millis);
+            self.since = pass.before.min(pass.oldest_left);
+            self.next = pass.oldest_left.saturating_add(retention_millis);
         } else {
             pause = LONGEST_PAUSE;
         }
-        self.retention.not_before = self.now.after(pause.max(rest));
+        self.not_before = now.after(pause.max(rest));
     }
 
-    /// The removal of a dead letter because of its age is on disk.
-    pub(super) fn handle_old_dead_removed(&mut self, sweep: Sweep, outcome: &Outcome) {
-        self.retention.removals_in_flight -= 1;
-        if matches!(outcome, Outcome::Cancelled(Some(_))) {
-            self.metrics.removed_by_age.add(1);
-            self.retention.log.add(sweep.route, sweep.id);
+    /// A removal is on disk. `removed` is false if the dead letter was gone before.
+    pub(super) fn end_removal(&mut self, sweep: Sweep, removed: bool) {
+        self.removals_in_flight -= 1;
+        if removed {
+            self.log.add(sweep.route, sweep.id);
         }
     }
 
     /// Writes what was removed into the log. Returns when to call this again.
-    pub(super) fn log_old_dead(&mut self) -> Option<Tick> {
-        self.retention.log.write(self.now, REMOVED)
+    pub(super) fn write_log(&mut self, now: Now) -> Option<Tick> {
+        self.log.write(now, REMOVED)
+    }
+}
+
+fn removal(dead: TimedTask) -> Sweep {
+    let Position { at, seq } = dead.position;
+    Sweep {
+        job: None,
+        route: dead.route,
+        id: dead.id,
+        seq,
+        act: SweepAct::Delete {
+            place: Place::Dead(at),
+        },
     }
 }
 
@@ -207,4 +213,109 @@ fn log_damage(error: &StoreError) {
 /// a minute.
 fn pause(retention_millis: u64) -> Duration {
     Duration::from_millis(retention_millis / 10).clamp(Duration::from_secs(1), LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RETENTION: u64 = 100_000;
+
+    fn at(millis: u64) -> Now {
+        Now {
+            wall_nanos: millis * 1_000_000,
+            monotonic: Tick::new(millis * 1_000_000),
+        }
+    }
+
+    /// A page with a dead letter for each time of death.
+    fn page(deaths: &[u64], oldest_left: Option<u64>, has_more: bool) -> RetentionPage {
+        let dead = |at: &u64| TimedTask {
+            position: Position { at: *at, seq: *at },
+            route: "route".into(),
+            id: "id".into(),
+        };
+        RetentionPage {
+            found: deaths.iter().map(dead).collect(),
+            oldest_left,
+            next: has_more.then(RetentionCursor::default),
+            damage: None,
+        }
+    }
+
+    fn read(retention: &mut DeadRetention, page: RetentionPage, now: Now) -> Vec<Sweep> {
+        assert!(retention.is_due(now));
+        let begin = || RetentionPass::begin(RETENTION, now);
+        let pass = retention.pass.take().unwrap_or_else(begin);
+        retention.note_page(pass, page, RETENTION, now)
+    }
+
+    #[test]
+    fn a_pass_waits_for_its_removals_and_then_for_the_oldest_dead_letter() {
+        let mut retention = DeadRetention::default();
+        let now = at(500_000);
+        let removals = read(&mut retention, page(&[5, 6], None, true), now);
+        assert_eq!(removals.len(), 2);
+        assert_eq!(
+            removals[0].act,
+            SweepAct::Delete {
+                place: Place::Dead(5)
+            }
+        );
+        assert_eq!(
+            (retention.is_due(now), retention.next_pass(now)),
+            (false, None)
+        );
+        for removal in removals {
+            retention.end_removal(removal, true);
+        }
+        assert!(retention.is_due(now), "the pass continues");
+        assert_eq!(
+            read(&mut retention, page(&[], Some(450_000), false), now),
+            []
+        );
+        assert_eq!(retention.next_pass(now), Some(at(550_000).monotonic));
+        assert!(!retention.is_due(at(549_999)) && retention.is_due(at(550_000)));
+        assert_eq!(retention.since, 400_001, "all that died before are removed");
+    }
+
+    #[test]
+    fn a_death_before_the_others_brings_the_next_pass_forward() {
+        let mut retention = DeadRetention::default();
+        read(&mut retention, page(&[], None, false), at(500_000));
+        retention.note_death(300_000, RETENTION);
+        assert_eq!(retention.since, 300_000);
+        let shortest_pause = RETENTION / 10;
+        let next = at(500_000 + shortest_pause).monotonic;
+        assert_eq!(retention.next_pass(at(500_000)), Some(next));
+    }
+
+    #[test]
+    fn a_pass_that_met_damage_is_repeated_after_the_longest_pause() {
+        let mut retention = DeadRetention::default();
+        let damage = StoreError::damage("read a dead letter", "it is cut");
+        let damaged = RetentionPage {
+            damage: Some(damage),
+            ..page(&[], Some(500_000), false)
+        };
+        read(&mut retention, damaged, at(500_000));
+        assert_eq!(retention.since, 0, "what is damaged may be older");
+        assert_eq!(
+            retention.next_pass(at(500_000)),
+            Some(at(560_000).monotonic)
+        );
+        retention.restart();
+        assert!(retention.is_due(at(500_000)));
+    }
+
+    #[test]
+    fn a_long_pass_is_followed_by_a_rest_of_nine_times_its_length() {
+        let mut retention = DeadRetention::default();
+        read(&mut retention, page(&[], None, true), at(500_000));
+        read(&mut retention, page(&[], Some(400_000), false), at(510_000));
+        assert_eq!(
+            retention.next_pass(at(510_000)),
+            Some(at(600_000).monotonic)
+        );
+    }
 }

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::{Scheduler, tick::NextCall};
-use crate::clock::{Now, nanos};
-use hyper_delay_store::Store;
+use super::tick::NextCall;
+use crate::clock::nanos;
 
 /// The target of its events in the log.
 const TARGET: &str = "hyper_delay::scheduler::stalls";
@@ -51,18 +50,8 @@ impl StallDetector {
     }
 
     /// The scheduler is called. Returns by how much that is later than it was due, if it is a stall.
-    fn take_lateness(&mut self, now: Tick) -> Option<Duration> {
+    pub(super) fn take_lateness(&mut self, now: Tick) -> Option<Duration> {
         let late = Duration::from_nanos(now.since(self.due.take()?));
-        (late > LATE).then_some(late)
-    }
-}
-
-impl<S: Store> Scheduler<S> {
-    /// Extends the rounds if this call is late enough to be a stall.
-    pub(super) fn handle_stall(&mut self, now: Now) {
-        let Some(late) = self.stalls.take_lateness(now.monotonic) else {
-            return;
-        };
         if late >= LONG {
             let milliseconds = nanos(late) / 1_000_000;
             tracing::warn!(
@@ -71,8 +60,7 @@ impl<S: Store> Scheduler<S> {
                 "the server stood still: what is delivered can be answered for longer",
             );
         }
-        self.tasks
-            .extend_rounds_after_stall(late, now.monotonic, &mut self.timers);
+        (late > LATE).then_some(late)
     }
 }
 

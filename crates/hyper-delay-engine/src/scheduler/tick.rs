@@ -40,7 +40,10 @@ impl<S: Store> Scheduler<S> {
         if self.is_shutting_down {
             return NextCall::Never;
         }
-        self.handle_stall(now);
+        if let Some(late) = self.stalls.take_lateness(now.monotonic) {
+            self.tasks
+                .extend_rounds_after_stall(late, now.monotonic, &mut self.timers);
+        }
         let next = self.advance(now);
         self.stalls.expect_call(next, now.monotonic);
         next
@@ -71,22 +74,19 @@ impl<S: Store> Scheduler<S> {
             || has_more
             || self.routes.has_departed()
             || self.wants_bulk()
-            || self.wants_expiry()
-            || self.wants_retention()
+            || self.wants_removal()
         {
             return NextCall::Now;
         }
-        let logs = [self.log_expired(), self.log_old_dead()];
-        let expiry = self.next_expiry().map(|at| now.tick_of(at));
-        let retention = self.next_retention();
-        let has_times = expiry.is_some() || retention.is_some();
-        let is_waiting = self.horizon.has_more() || self.tasks.len() > 0 || has_times;
+        let logs = [self.expiry.write_log(now), self.retention.write_log(now)];
+        let removal = self.next_removal();
+        let is_waiting = self.horizon.has_more() || self.tasks.len() > 0 || removal.is_some();
         let check = match self.tasks.in_flight() {
             0 => CLOCK_CHECK,
             _ => STALL_CHECK,
         };
         let clock_check = is_waiting.then(|| now.after(check));
-        let deadlines = [next, clock_check, expiry, retention];
+        let deadlines = [next, clock_check, removal];
         let deadlines = deadlines.into_iter().chain(logs).flatten();
         deadlines.min().map_or(NextCall::Never, NextCall::At)
     }
