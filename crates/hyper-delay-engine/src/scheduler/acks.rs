@@ -52,7 +52,7 @@ impl<S: Store> Scheduler<S> {
         }
         self.finish_task(seq);
         if !self.tasks.contains(seq) {
-            self.takeover.begin_finish(seq);
+            self.inherited.begin_finish(seq);
         }
         self.submit_finish(revision, confirm);
     }
@@ -296,7 +296,7 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn fail_copy(&mut self, seq: u64, consumer: ConsumerId, copy_end: CopyEnd) {
         let now = self.now.monotonic;
         let Some((task, round)) = self.tasks.round_mut(seq) else {
-            return self.takeover.inherited.fail_copy(seq, consumer, copy_end);
+            return self.inherited.fail_copy(seq, consumer, copy_end);
         };
         if round.fail(consumer, copy_end, now) {
             task.last_consumer = Some(consumer);

@@ -1,54 +1,9 @@
 //! Credit, which is lent to connections, and the inputs that only a cluster has.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
-use super::{
-    ConsumerId, CreditChange, Scheduler, SchedulerMessage,
-    inherited_deliveries::InheritedDeliveries,
-};
-use crate::clock::{Now, nanos};
-use hyper_delay_store::{Store, record::Place};
-
-/// The longest ack timeout that a task, a route or the configuration can have.
-const LONGEST_ACK_TIMEOUT: Duration = Duration::from_secs(86_400);
-
-/// The state after a change of the leader. Empty on a single node.
-#[derive(Debug, Default)]
-pub(super) struct TakeoverState {
-    /// Deliveries are stopped.
-    pub(super) holds_deliveries: bool,
-    /// When this leader began, until the longest ack timeout has passed since.
-    began: Option<Now>,
-    pub(super) inherited: InheritedDeliveries,
-    /// Revisions whose ack is on its way to the disk, and that are not in memory: they can be read
-    /// before.
-    finishing: FxHashSet<u64>,
-}
-
-impl TakeoverState {
-    /// Whether no task is known that an earlier leader has delivered.
-    pub(super) fn has_no_inherited(&self) -> bool {
-        self.inherited.is_empty() && self.finishing.is_empty()
-    }
-
-    /// An ack is on its way to the disk, of a task that is not in memory.
-    pub(super) fn begin_finish(&mut self, seq: u64) {
-        self.finishing.insert(seq);
-    }
-
-    pub(super) fn is_finishing(&self, seq: u64) -> bool {
-        self.finishing.contains(&seq)
-    }
-
-    /// An ack is on disk.
-    pub(super) fn end_finish(&mut self, seq: u64) {
-        if !self.finishing.is_empty() {
-            self.finishing.remove(&seq);
-        }
-    }
-}
+use super::{ConsumerId, CreditChange, Scheduler, SchedulerMessage};
+use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// A connection is lent credit.
@@ -83,7 +38,7 @@ impl<S: Store> Scheduler<S> {
     /// Asks for more credit if a connection has no room and a route has a task for it. A route that
     /// has none waits no longer for the connection: it will again when one is queued.
     pub(super) fn request_credit(&mut self, consumer: ConsumerId) {
-        if self.takeover.holds_deliveries || self.is_shutting_down {
+        if self.takeover.holds_deliveries() || self.is_shutting_down {
             return;
         }
         while let Some(state) = self.consumers.get(consumer)
@@ -117,7 +72,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Stops deliveries, or resumes them and delivers everything that can be.
     pub(super) fn hold_deliveries(&mut self, holds_deliveries: bool) {
-        self.takeover.holds_deliveries = holds_deliveries;
+        self.takeover.hold_deliveries(holds_deliveries);
         if holds_deliveries {
             return;
         }
@@ -132,40 +87,6 @@ impl<S: Store> Scheduler<S> {
 
     /// Whether tasks may be removed that no request names: it is known which are in flight.
     pub(super) const fn may_remove(&self) -> bool {
-        !self.is_shutting_down && !self.takeover.holds_deliveries
-    }
-
-    /// This leader begins now, after another one.
-    pub(super) const fn handle_takeover(&mut self) {
-        self.takeover.began = Some(self.now);
-    }
-
-    /// Whether a task was due before this leader began, and its ack timeout has not passed since: a
-    /// connection can have it of which this leader does not know.
-    pub(super) fn was_due_before_takeover(&mut self, route: &str, id: &str) -> bool {
-        let Some(began) = self.takeover.began else {
-            return false;
-        };
-        let passed = self.now.monotonic.since(began.monotonic);
-        if passed >= nanos(LONGEST_ACK_TIMEOUT) {
-            self.takeover.began = None;
-            return false;
-        }
-        let name = match self.view.name(route, id) {
-            Ok(Some(name)) => name,
-            Ok(None) => return false,
-            // The ledger meets the error again, and reports it.
-            Err(_) => return true,
-        };
-        let (Place::Waiting(at) | Place::Parked(at)) = name.place else {
-            return false;
-        };
-        // A retry waits for a later time than the task was due at.
-        let began = began.wall_millis();
-        let was_due = at <= began || name.fire_at <= began && name.attempt > 0;
-        let own = name.terms.and_then(|terms| terms.ack_timeout_ms);
-        let of_route = || self.settings.of_route(route).ack_timeout;
-        let timeout = own.map_or_else(of_route, Duration::from_millis);
-        was_due && passed < nanos(timeout)
+        !self.is_shutting_down && !self.takeover.holds_deliveries()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     CommitToken, CommittedJob, Scheduler,
+    operator_requests::log_audit,
     scheduling::refusal_of,
     task::{DueBy, PendingChange, TaskInMemory},
     task_table::PreviousState,
@@ -26,8 +27,8 @@ impl<S: Store> Scheduler<S> {
         self.commits.remove_committed(&op);
         let op = match op {
             Op::Audited(audited) => {
-                self.uncommitted.remove(&audited.op);
-                self.log_audit(&audited, &outcome);
+                self.end_operation(&audited.op);
+                log_audit(&audited, &outcome);
                 audited.op
             }
             op => op,
@@ -106,7 +107,7 @@ impl<S: Store> Scheduler<S> {
                 self.handle_bulk_begun(*bulk, job, token);
             }
             (Op::Sweep(sweep), outcome) => self.handle_swept(sweep, outcome),
-            (Op::AdvanceBulk(advance), outcome) => self.handle_advanced(*advance, outcome, token),
+            (Op::AdvanceBulk(advance), outcome) => self.handle_advanced(*advance, &outcome, token),
             (Op::Count { .. } | Op::AdvanceLowWater(_) | Op::Audited(_), _)
             | (Op::Cancel { .. } | Op::Kick { .. } | Op::Delete { .. }, _)
             | (Op::Pause(_) | Op::Resume(_) | Op::BeginBulk(_), _) => {}
@@ -212,7 +213,7 @@ impl<S: Store> Scheduler<S> {
 
     fn handle_finished(&mut self, revision: TaskRevision, outcome: Outcome, token: CommitToken) {
         let seq = revision.seq;
-        self.takeover.end_finish(seq);
+        self.inherited.end_finish(seq);
         if let Some((_, PreviousState::Round(round))) = self.take_from_memory(seq) {
             self.lose_copies(&round, seq);
         }
@@ -274,7 +275,10 @@ impl<S: Store> Scheduler<S> {
     /// A task is cancelled. Returns whether an open connection was given this revision and has not
     /// given it back: also if its ack is not on disk yet, or its time to answer is over.
     fn remove_cancelled(&mut self, seq: u64) -> bool {
-        let is_late = self.consumers.is_late(seq) || self.is_inherited(seq);
+        let is_late = self.consumers.is_late(seq)
+            || self
+                .inherited
+                .is_in_flight(seq, self.now.monotonic, &self.consumers);
         let left = self.remove_task(seq).map(|(_, left)| left);
         let is_in_flight = matches!(
             left,

@@ -33,7 +33,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
-        if self.is_paused(&task.route) {
+        if self.paused.contains(&task.route) {
             return self.park(seq);
         }
         let rest_end = task.rest_end(self.now.monotonic);
@@ -67,7 +67,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Gives the queued tasks of a route to the consumers that have room.
     pub(super) fn dispatch(&mut self, name: &Arc<str>) {
-        if self.is_shutting_down || self.takeover.holds_deliveries {
+        if self.is_shutting_down || self.takeover.holds_deliveries() {
             return;
         }
         let mut from = Position::default();
@@ -304,8 +304,8 @@ impl<S: Store> Scheduler<S> {
         let now = self.now.monotonic;
         let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
         let is_over = round.write_by() <= now || task.is_expired(self.now);
-        let is_held = self.is_shutting_down || self.takeover.holds_deliveries;
-        if is_held || self.is_paused(&task.route) || is_over {
+        let is_held = self.is_shutting_down || self.takeover.holds_deliveries();
+        if is_held || self.paused.contains(&task.route) || is_over {
             return None;
         }
         // A consumer that left a copy of this name and round unanswered, of an earlier revision,

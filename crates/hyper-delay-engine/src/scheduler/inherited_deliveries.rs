@@ -5,18 +5,31 @@
 //! of another delivery.
 
 use race_wheel::{Key, Tick};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     ConsumerId, GoneCopy,
+    consumer_table::ConsumerTable,
     round::CopyEnd,
     timers::{Timer, Timers},
 };
 
-/// The tasks that an earlier leader has delivered and that are not loaded, by revision.
+/// The tasks that an earlier leader has delivered and that are not loaded.
 #[derive(Debug, Default)]
 pub(super) struct InheritedDeliveries {
+    /// Those that are not acknowledged, by revision.
     by_seq: FxHashMap<u64, InheritedTask>,
+    /// Revisions whose ack is on its way to the disk: they can be read before.
+    finishing: FxHashSet<u64>,
+}
+
+/// The round of a task that an earlier leader has begun, as far as it is known here.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct InheritedRound {
+    /// The connections with an unanswered copy.
+    pub(super) live: Vec<ConsumerId>,
+    /// The highest number of a round whose copy is unanswered or has failed.
+    pub(super) attempt: u32,
 }
 
 /// The known deliveries of one task.
@@ -45,11 +58,6 @@ impl InheritedTask {
         &self.copies
     }
 
-    /// Whether a connection may have a copy of that round.
-    pub(super) fn has(&self, consumer: ConsumerId, attempt: u32) -> bool {
-        self.copies.contains(&(consumer, attempt))
-    }
-
     /// How many copies were in flight at a hand-over.
     pub(super) const fn withheld(&self) -> u32 {
         self.withheld
@@ -69,8 +77,49 @@ impl InheritedTask {
         u32::try_from(failed.count()).unwrap_or(u32::MAX)
     }
 
+    /// Returns the round after `after` of the task with that revision, which is loaded now. `None` if
+    /// there is none: the task is due.
+    pub(super) fn round_after(
+        &self,
+        after: u32,
+        seq: u64,
+        now: Tick,
+        consumers: &ConsumerTable,
+    ) -> Option<InheritedRound> {
+        let live: Vec<(ConsumerId, u32)> = self.live_after(after, seq, consumers).collect();
+        let failed = self.latest_failed_after(after);
+        let is_missing = self.until > now && self.missing(after, live.len()) > 0;
+        if live.is_empty() && failed.is_none() && !is_missing {
+            return None;
+        }
+        let attempts = live.iter().map(|(_, attempt)| *attempt).chain(failed);
+        Some(InheritedRound {
+            attempt: attempts.max().unwrap_or(after),
+            live: live.into_iter().map(|(consumer, _)| consumer).collect(),
+        })
+    }
+
+    /// The unanswered copies of the rounds after `after`.
+    fn live_after(
+        &self,
+        after: u32,
+        seq: u64,
+        consumers: &ConsumerTable,
+    ) -> impl Iterator<Item = (ConsumerId, u32)> {
+        let copies = self.copies.iter().copied();
+        copies.filter(move |(consumer, attempt)| {
+            let state = consumers.get(*consumer);
+            *attempt > after && state.is_some_and(|state| state.in_flight_copy(seq).is_some())
+        })
+    }
+
+    /// When the last of the copies ends that no connection has reported. `None`: there are none.
+    pub(super) fn unreported_until(&self) -> Option<Tick> {
+        (self.missing(0, 0) > 0).then_some(self.until)
+    }
+
     /// The number of the latest round after `after` in which a copy has failed.
-    pub(super) fn latest_failed_after(&self, after: u32) -> Option<u32> {
+    fn latest_failed_after(&self, after: u32) -> Option<u32> {
         let latest = self.failed.iter().copied().max();
         latest.filter(|attempt| *attempt > after)
     }
@@ -98,8 +147,43 @@ impl InheritedTask {
 }
 
 impl InheritedDeliveries {
+    /// Whether no task is known that an earlier leader has delivered.
     pub(super) fn is_empty(&self) -> bool {
-        self.by_seq.is_empty()
+        self.by_seq.is_empty() && self.finishing.is_empty()
+    }
+
+    /// An ack is on its way to the disk, of a task that is not in memory.
+    pub(super) fn begin_finish(&mut self, seq: u64) {
+        self.finishing.insert(seq);
+    }
+
+    /// Whether an ack is on its way to the disk, of a task that was not in memory.
+    pub(super) fn is_finishing(&self, seq: u64) -> bool {
+        self.finishing.contains(&seq)
+    }
+
+    /// An ack is on disk.
+    pub(super) fn end_finish(&mut self, seq: u64) {
+        if !self.finishing.is_empty() {
+            self.finishing.remove(&seq);
+        }
+    }
+
+    /// Whether connections may have copies of a task that is not loaded, or its ack is on its way to
+    /// the disk.
+    pub(super) fn is_in_flight(&self, seq: u64, now: Tick, consumers: &ConsumerTable) -> bool {
+        let is_unanswered = self.get(seq).is_some_and(|inherited| {
+            let is_missing = inherited.until > now && inherited.missing(0, 0) > 0;
+            is_missing || inherited.live_after(0, seq, consumers).next().is_some()
+        });
+        is_unanswered || self.is_finishing(seq)
+    }
+
+    /// When the time to answer a copy ends that a connection has of that round. `None` if it has none.
+    pub(super) fn until_of(&self, seq: u64, holder: (ConsumerId, u32)) -> Option<Tick> {
+        let inherited = self.get(seq)?;
+        let has_copy = inherited.copies.contains(&holder);
+        has_copy.then_some(inherited.until)
     }
 
     pub(super) fn get(&self, seq: u64) -> Option<&InheritedTask> {
@@ -161,8 +245,10 @@ impl InheritedDeliveries {
         }
     }
 
-    /// A connection that has a copy cannot be reached; `others` have an unanswered one, too.
-    pub(super) fn detach(&mut self, seq: u64, consumer: ConsumerId, others: usize) {
+    /// A connection that has a copy cannot be reached: it is closed here, and is none of `consumers`.
+    pub(super) fn detach(&mut self, seq: u64, consumer: ConsumerId, consumers: &ConsumerTable) {
+        let inherited = self.get(seq);
+        let others = inherited.map_or(0, |it| it.live_after(0, seq, consumers).count());
         if let Some(inherited) = self.by_seq.get_mut(&seq)
             && inherited
                 .copies
@@ -195,11 +281,20 @@ impl InheritedDeliveries {
         Some(inherited)
     }
 
-    /// A task has expired at this time (Unix milliseconds), and is in flight.
-    pub(super) fn set_expired(&mut self, seq: u64, at: u64) {
-        if let Some(inherited) = self.by_seq.get_mut(&seq) {
+    /// A task has expired at this time (Unix milliseconds). Returns whether it is in flight: it stays
+    /// until its copies have ended.
+    pub(super) fn set_expired(
+        &mut self,
+        seq: u64,
+        at: u64,
+        now: Tick,
+        consumers: &ConsumerTable,
+    ) -> bool {
+        let is_in_flight = self.is_in_flight(seq, now, consumers);
+        if let Some(inherited) = self.by_seq.get_mut(&seq).filter(|_| is_in_flight) {
             inherited.expired = Some(at);
         }
+        is_in_flight
     }
 
     /// The last of the copies has ended, and the task is not loaded. Returns when it has expired,
@@ -227,3 +322,6 @@ impl InheritedDeliveries {
         inherited
     }
 }
+
+#[cfg(test)]
+mod tests;

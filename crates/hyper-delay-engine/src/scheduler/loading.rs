@@ -137,7 +137,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Returns whether there was room, and there may be more.
     fn try_refill(&mut self, name: &Arc<str>) -> Result<bool, StoreError> {
-        if self.is_paused(name) {
+        if self.paused.contains(name) {
             return Ok(false);
         }
         let Some(route) = self.routes.get_mut(name) else {
@@ -165,7 +165,7 @@ impl<S: Store> Scheduler<S> {
         let last = found.last().filter(|_| found.len() == most);
         let backlog = last.map(|last| last.position.next());
         route.set_backlog(backlog);
-        let inherits = !self.takeover.has_no_inherited();
+        let inherits = !self.inherited.is_empty();
         let mut inherited = Vec::new();
         for listed in found {
             let position = listed.position;

@@ -19,7 +19,7 @@ impl<S: Store> Scheduler<S> {
             now,
             connections: self.consumers.len() as u64,
             unread,
-            paused: self.paused.clone(),
+            paused: self.paused.on_disk().clone(),
             overdue: self.horizon.overdue().map(|range| (range.from, range.to)),
             ..MemoryGauges::default()
         };

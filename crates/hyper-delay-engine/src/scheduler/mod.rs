@@ -36,6 +36,7 @@ mod horizon;
 mod inherited_deliveries;
 mod lent_credit;
 mod low_water;
+mod paused_routes;
 mod pending_commits;
 mod rate_limits;
 mod retention;
@@ -50,6 +51,7 @@ mod write_deadline;
 mod acks;
 mod backoff;
 mod bulk;
+mod bulk_queue;
 mod clock_step;
 mod cluster;
 mod commits;
@@ -65,48 +67,48 @@ mod scheduling;
 mod stall_detector;
 mod stats;
 mod takeover;
+mod takeover_state;
 mod task_lookup;
 mod tick;
 mod unreported_copies;
 
 use std::{sync::Arc, time::Duration};
 
-pub use bulk::RunningBulkJob;
+pub use bulk_queue::RunningBulkJob;
 pub use input::{
     CommitJob, CommitToken, CommittedJob, ConsumerId, CopyId, CreditChange, GoneCopy, Nack,
     RequestId, RequestNumber, RouteRequest, SchedulerEffects, SchedulerInput, SchedulerMessage,
     SentCopy, UnansweredDelivery, UnsentReason,
 };
 pub use operator_requests::AUDIT_TARGET;
-use operator_requests::UncommittedOperations;
 pub use operator_requests::{OperatorRequest, OperatorState};
 pub use settings::SchedulerSettings;
 pub(crate) use stats::StatsFromDisk;
 pub use stats::{RouteSelection, StatsFromMemory};
 pub use tick::NextCall;
 
-use rustc_hash::FxHashSet;
-
 use crate::{
     clock::{Now, nanos},
     ledger::{LedgerView, Op},
     metrics::Metrics,
 };
-use bulk::BulkQueue;
+use bulk_queue::BulkQueue;
 use clock_step::ClockStep;
-use cluster::TakeoverState;
 use consumer::Consumer;
 use consumer_table::ConsumerTable;
 use expiry::Expiry;
 use horizon::Horizon;
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::{Store, StoreError};
+use inherited_deliveries::InheritedDeliveries;
 use low_water::ReportedLowWater;
+use paused_routes::PausedRoutes;
 use pending_commits::PendingCommits;
 use rate_limits::RateLimits;
 use retention::DeadRetention;
 use route_table::RouteTable;
 use stall_detector::StallDetector;
+use takeover_state::TakeoverState;
 use task_table::TaskTable;
 use timers::{Timer, Timers};
 
@@ -130,12 +132,11 @@ pub struct Scheduler<S> {
     commits: PendingCommits,
     expiry: Expiry,
     retention: DeadRetention,
-    /// Paused routes: none of their tasks are delivered.
-    paused: FxHashSet<Arc<str>>,
-    uncommitted: UncommittedOperations,
+    paused: PausedRoutes,
     bulk: BulkQueue,
     stalls: StallDetector,
     takeover: TakeoverState,
+    inherited: InheritedDeliveries,
     messages: Vec<(ConsumerId, SchedulerMessage)>,
     failed: Option<StoreError>,
     metrics: Arc<Metrics>,
@@ -166,11 +167,11 @@ impl<S: Store> Scheduler<S> {
             commits: PendingCommits::default(),
             expiry: Expiry::default(),
             retention: DeadRetention::default(),
-            paused: FxHashSet::default(),
-            uncommitted: UncommittedOperations::default(),
+            paused: PausedRoutes::default(),
             bulk: BulkQueue::default(),
             stalls: StallDetector::default(),
             takeover: TakeoverState::default(),
+            inherited: InheritedDeliveries::default(),
             messages: Vec::new(),
             failed: None,
             metrics: Arc::default(),
@@ -207,7 +208,7 @@ impl<S: Store> Scheduler<S> {
             SchedulerInput::Registered(consumer, route, mode) => {
                 self.bind(consumer, &route, mode);
             }
-            SchedulerInput::TookOver => self.handle_takeover(),
+            SchedulerInput::TookOver => self.takeover.begin(now),
             SchedulerInput::DeliveriesHeld(holds_deliveries) => {
                 self.hold_deliveries(holds_deliveries);
             }

@@ -58,9 +58,10 @@ impl<S: Store> Scheduler<S> {
             if self.tasks.round(seq).is_some() {
                 continue;
             }
-            if self.is_inherited(seq) {
-                self.takeover.inherited.set_expired(seq, at);
-            } else {
+            if !self
+                .inherited
+                .set_expired(seq, at, self.now.monotonic, &self.consumers)
+            {
                 self.remove_expired(expires);
             }
         }
@@ -68,7 +69,7 @@ impl<S: Store> Scheduler<S> {
 
     /// The copies that an earlier leader has sent of a task that is not loaded have ended.
     pub(super) fn end_inherited(&mut self, seq: u64) {
-        if let Some(at) = self.takeover.inherited.remove_ended(seq) {
+        if let Some(at) = self.inherited.remove_ended(seq) {
             self.expiry.add(at);
         }
     }

@@ -278,6 +278,12 @@ impl Round {
         }
     }
 
+    /// When the round ends if no connection reports the copies that are missing. `None`: there are
+    /// none.
+    pub(super) fn unreported_until(&self) -> Option<Tick> {
+        (self.missing() > 0).then_some(self.until)
+    }
+
     /// Extends the round until a later moment.
     pub(super) fn extend(&mut self, seq: u64, until: Tick, timers: &mut Timers) {
         if until > self.until {

@@ -28,7 +28,9 @@ impl<S: Store> Scheduler<S> {
     }
 
     pub(crate) fn cancel(&mut self, to: RequestId, route: Arc<str>, id: Arc<str>) {
-        let was_due = self.was_due_before_takeover(&route, &id);
+        let was_due =
+            self.takeover
+                .was_due_before((&route, &id), &self.view, &self.settings, self.now);
         let token = if was_due {
             CommitToken::Cancel
         } else {

@@ -82,7 +82,12 @@ impl<S: Store> Scheduler<S> {
                 .served
                 .extend(own.filter(|_| selection.is_permitted(name)));
         }
-        for name in self.paused.iter().filter(|name| selection.selects(name)) {
+        for name in self
+            .paused
+            .on_disk()
+            .iter()
+            .filter(|name| selection.selects(name))
+        {
             counts.row(name).paused = true;
         }
         for (consumer, copy) in self.consumers.in_flight() {

@@ -7,7 +7,7 @@ use race_wheel::{Key, Tick};
 use super::{
     ConsumerId, CopyId, Scheduler, UnansweredDelivery,
     consumer::DeliveryCopy,
-    inherited_deliveries::InheritedTask,
+    inherited_deliveries::InheritedRound,
     round::{CopyEnd, Round},
     task::PendingChange,
     task_table::PreviousState,
@@ -65,8 +65,7 @@ impl<S: Store> Scheduler<S> {
             }));
             copy.end = Some(self.timers.insert(until, timer));
             let holder = (consumer, attempt);
-            let timers = &mut self.timers;
-            self.takeover.inherited.adopt(seq, holder, until, timers);
+            self.inherited.adopt(seq, holder, until, &mut self.timers);
         }
         self.consumers.add_copy(consumer, copy);
         if self.tasks.is_ready(seq) {
@@ -77,10 +76,10 @@ impl<S: Store> Scheduler<S> {
     /// Checks a task that was loaded and that an earlier leader may have delivered. Returns whether
     /// it must not be delivered now: it is in flight, its last round has failed, or it is done.
     pub(super) fn claim_inherited(&mut self, seq: u64) -> bool {
-        if self.takeover.has_no_inherited() {
+        if self.inherited.is_empty() {
             return false;
         }
-        if self.takeover.is_finishing(seq) {
+        if self.inherited.is_finishing(seq) {
             let left = self
                 .tasks
                 .commit(seq, PendingChange::Finish, &mut self.timers);
@@ -92,35 +91,27 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return false;
         };
-        let Some(inherited) = self.takeover.inherited.get(seq) else {
+        let (after, now) = (task.attempt, self.now.monotonic);
+        let inherited = self.inherited.get(seq);
+        let known = inherited.and_then(|it| it.round_after(after, seq, now, &self.consumers));
+        let Some(InheritedRound { live, attempt }) = known else {
             return false;
         };
-        let after = task.attempt;
-        let live = self.live_copies(inherited, seq, after);
-        let failed = inherited.latest_failed_after(after);
-        let is_missing =
-            inherited.until() > self.now.monotonic && inherited.missing(after, live.len()) > 0;
-        if live.is_empty() && failed.is_none() && !is_missing {
-            return false;
-        }
         let of_route = || self.settings.of_route(&task.route).ack_timeout;
         let ack_timeout = task.ack_timeout().unwrap_or_else(of_route);
         if self.tasks.is_ready(seq) {
             self.unqueue(seq);
         }
-        let Some(inherited) = self.takeover.inherited.take(seq, &mut self.timers) else {
+        let Some(inherited) = self.inherited.take(seq, &mut self.timers) else {
             return false;
         };
-        for (consumer, _) in &live {
+        for consumer in &live {
             let state = self.consumers.get_mut(*consumer);
             let timer = state.and_then(|state| state.copy_timer_mut(seq)?.take());
             if let Some(end) = timer {
                 self.timers.cancel(end);
             }
         }
-        let known = live.iter().map(|(_, attempt)| *attempt).chain(failed);
-        let attempt = known.max().unwrap_or(after);
-        let live = live.into_iter().map(|(consumer, _)| consumer).collect();
         let timers = &mut self.timers;
         let round = Round::inherited(seq, &inherited, live, after, ack_timeout, timers);
         if let Some(task) = self.tasks.get_mut(seq) {
@@ -129,20 +120,6 @@ impl<S: Store> Scheduler<S> {
         self.tasks.begin_round(seq, round);
         self.advance_round(seq);
         true
-    }
-
-    /// Returns the unanswered copies of a task that is not loaded, of the rounds after `after`.
-    pub(super) fn live_copies(
-        &self,
-        inherited: &InheritedTask,
-        seq: u64,
-        after: u32,
-    ) -> Vec<(ConsumerId, u32)> {
-        let copies = inherited.copies().iter().filter(|(consumer, attempt)| {
-            let state = self.consumers.get(*consumer);
-            *attempt > after && state.is_some_and(|state| state.in_flight_copy(seq).is_some())
-        });
-        copies.copied().collect()
     }
 
     /// A copy was not sent, because the leadership was not known to hold any more. Its task is due
@@ -169,41 +146,27 @@ impl<S: Store> Scheduler<S> {
                     self.offer_again(*seq);
                 }
             }
-            _ => self.takeover.inherited.void_copy(*seq, *consumer),
+            _ => self.inherited.void_copy(*seq, *consumer),
         }
         self.release_copy(*consumer, unsent);
     }
 
     /// A task is acknowledged. It may not be loaded yet, and connections may have copies of it.
     pub(super) fn finish_inherited(&mut self, seq: u64) {
-        if self.takeover.inherited.is_empty() {
+        if self.inherited.is_empty() {
             return;
         }
-        let Some(inherited) = self.takeover.inherited.take(seq, &mut self.timers) else {
+        let Some(inherited) = self.inherited.take(seq, &mut self.timers) else {
             return;
         };
         if !self.tasks.contains(seq) {
-            self.takeover.begin_finish(seq);
+            self.inherited.begin_finish(seq);
         }
         for (consumer, _) in inherited.copies() {
             if self.lose_copy(*consumer, seq) {
                 self.dispatch_for(*consumer);
             }
         }
-    }
-
-    /// Returns whether an earlier leader has delivered a task that is not loaded here.
-    pub(super) fn is_inherited(&self, seq: u64) -> bool {
-        if self.takeover.has_no_inherited() {
-            return false;
-        }
-        let inherited = self.takeover.inherited.get(seq);
-        let is_in_flight = inherited.is_some_and(|inherited| {
-            let live = self.live_copies(inherited, seq, 0);
-            let is_over = inherited.until() <= self.now.monotonic;
-            !live.is_empty() || !is_over && inherited.missing(0, 0) > 0
-        });
-        is_in_flight || self.takeover.is_finishing(seq)
     }
 
     /// Extends the time to answer a copy of an earlier leader, of a task that is not loaded.
@@ -218,10 +181,7 @@ impl<S: Store> Scheduler<S> {
         let of_route = || self.settings.of_route(route).ack_timeout;
         let longer = extend_ms.map_or_else(of_route, Duration::from_millis);
         let (until, timers) = (self.now.after(longer), &mut self.timers);
-        let until = self
-            .takeover
-            .inherited
-            .extend(seq, consumer, until, timers)?;
+        let until = self.inherited.extend(seq, consumer, until, timers)?;
         let end = self.timers.reschedule(end, until)?;
         self.consumers.set_copy_timer(consumer, seq, end);
         Some(until)
@@ -235,12 +195,8 @@ impl<S: Store> Scheduler<S> {
             let until = match copy.end {
                 None => self.tasks.round(copy.seq)?.until(),
                 Some(_) => {
-                    let inherited = self.takeover.inherited.get(copy.seq)?;
-                    let copy = (consumer, copy.attempt);
-                    inherited
-                        .copies()
-                        .contains(&copy)
-                        .then(|| inherited.until())?
+                    let holder = (consumer, copy.attempt);
+                    self.inherited.until_of(copy.seq, holder)?
                 }
             };
             let adopted = UnansweredDelivery {

@@ -24,7 +24,7 @@ impl<S: Store> Scheduler<S> {
                 }
                 None => {
                     let timers = &mut self.timers;
-                    self.takeover.inherited.withhold(seq, until, timers);
+                    self.inherited.withhold(seq, until, timers);
                 }
             }
             if self.tasks.is_ready(seq) {
@@ -48,12 +48,7 @@ impl<S: Store> Scheduler<S> {
                 Some((task, round)) => {
                     round.detach(consumer, task.attempt, &mut self.timers);
                 }
-                None => {
-                    if let Some(inherited) = self.takeover.inherited.get(seq) {
-                        let others = self.live_copies(inherited, seq, 0).len();
-                        self.takeover.inherited.detach(seq, consumer, others);
-                    }
-                }
+                None => self.inherited.detach(seq, consumer, &self.consumers),
             }
         }
         if !self.is_shutting_down {
@@ -70,9 +65,8 @@ impl<S: Store> Scheduler<S> {
         let copies = state.flat_map(|state| state.in_flight());
         let mut copies: Vec<GoneCopy> = copies
             .filter(|copy| {
-                let inherited = || self.takeover.inherited.get(copy.seq);
-                let is_of_legacy = || inherited().is_some_and(|it| it.has(consumer, copy.attempt));
-                copy.end.is_none() || is_of_legacy()
+                let holder = (consumer, copy.attempt);
+                copy.end.is_none() || self.inherited.until_of(copy.seq, holder).is_some()
             })
             .map(|copy| GoneCopy {
                 seq: copy.seq,
@@ -92,7 +86,7 @@ impl<S: Store> Scheduler<S> {
         for copy in copies {
             let seq = copy.seq;
             let Some((_, round)) = self.tasks.round_mut(seq) else {
-                self.takeover.inherited.remove_gone_copy(copy);
+                self.inherited.remove_gone_copy(copy);
                 continue;
             };
             if round.remove_gone_copy(copy.attempt, copy.has_failed) {
@@ -137,13 +131,11 @@ impl<S: Store> Scheduler<S> {
     /// `None`: there are none.
     #[must_use]
     pub fn unreported_for(&self, seq: u64) -> Option<Duration> {
-        let (missing, until) = match self.tasks.round(seq) {
-            Some(round) => (round.missing(), round.until()),
-            None => {
-                let inherited = self.takeover.inherited.get(seq)?;
-                (inherited.missing(0, 0), inherited.until())
-            }
+        let until = match self.tasks.round(seq) {
+            Some(round) => round.unreported_until(),
+            None => self.inherited.get(seq)?.unreported_until(),
         };
-        (missing > 0 && until > self.now.monotonic).then(|| self.time_left(until))
+        let until = until.filter(|until| *until > self.now.monotonic)?;
+        Some(self.time_left(until))
     }
 }

@@ -220,7 +220,7 @@ impl World {
         let known: Vec<_> = known.map(|(_, copy)| (copy.seq, copy.left)).collect();
         let rounds = scheduler.tasks.rounds();
         let rounds = rounds.map(|(seq, round)| (seq, round.missing(), round.until()));
-        let others = scheduler.takeover.inherited.iter().map(|(seq, inherited)| {
+        let others = scheduler.inherited.iter().map(|(seq, inherited)| {
             let live = known.iter().filter(|(known, _)| *known == seq).count();
             (seq, inherited.missing(0, live), inherited.until())
         });
@@ -323,7 +323,7 @@ impl World {
 
     /// No task waits for a connection that has room, or that has not asked for credit.
     pub(super) fn check_waiting(&self) {
-        if self.server.scheduler().takeover.holds_deliveries
+        if self.server.scheduler().takeover.holds_deliveries()
             || self.server.scheduler().is_shutting_down
         {
             return;

@@ -102,8 +102,8 @@ pub(super) fn check_at_rest(scheduler: &Scheduler<Fake>) {
         });
         if !has_room
             || must_wait
-            || scheduler.is_paused(name)
-            || scheduler.takeover.holds_deliveries
+            || scheduler.paused.contains(name)
+            || scheduler.takeover.holds_deliveries()
         {
             continue;
         }
@@ -144,7 +144,10 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                 assert!(*due != DueBy::Wall || !task.is_parked);
             }
             DeliveryState::Ready => {
-                assert!(!scheduler.is_paused(&task.route), "{task:?} is paused");
+                assert!(
+                    !scheduler.paused.contains(&task.route),
+                    "{task:?} is paused"
+                );
                 let route = scheduler
                     .routes
                     .get(&task.route)

@@ -331,7 +331,7 @@ fn finish(mut world: World, mut client: Client) {
     let index = meta.iter().filter(|(key, _)| key.starts_with(key::EXPIRY));
     assert_eq!(index.count(), 0, "the index of expiry");
     assert_eq!(world.in_memory(), 0);
-    assert!(world.server.scheduler().takeover.has_no_inherited());
+    assert!(world.server.scheduler().inherited.is_empty());
     assert!(
         world.server.scheduler().timers.is_empty(),
         "a timer is left"

@@ -375,7 +375,7 @@ impl World {
                 } => {
                     assert!(write_by > self.now.monotonic, "a copy is sent too late");
                     assert!(
-                        !self.server.scheduler().takeover.holds_deliveries,
+                        !self.server.scheduler().takeover.holds_deliveries(),
                         "{id} is delivered"
                     );
                     let now = self.now.wall_millis();
