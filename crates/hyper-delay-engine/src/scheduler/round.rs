@@ -138,7 +138,7 @@ impl Round {
         let (one, several) = match &self.copies {
             RoundCopies::One(consumer) => (Some(*consumer), &[][..]),
             RoundCopies::Failed(_) => (None, &[][..]),
-            RoundCopies::Hedged(hedged) => (None, hedged.copies.as_slice()),
+            RoundCopies::Hedged(hedged) => (None, hedged.copies()),
             RoundCopies::Inherited(inherited) => (None, inherited.copies()),
         };
         let live = several.iter().filter(|copy| copy.is_live);
@@ -149,7 +149,7 @@ impl Round {
     pub(super) fn contacted(&self) -> impl Iterator<Item = ConsumerId> {
         let copies = match &self.copies {
             RoundCopies::One(_) | RoundCopies::Failed(_) => &[],
-            RoundCopies::Hedged(hedged) => hedged.copies.as_slice(),
+            RoundCopies::Hedged(hedged) => hedged.copies(),
             RoundCopies::Inherited(inherited) => inherited.copies(),
         };
         copies.iter().map(|copy| copy.consumer)
@@ -161,7 +161,8 @@ impl Round {
             RoundCopies::One(one) => *one == consumer,
             RoundCopies::Failed(_) => false,
             RoundCopies::Hedged(hedged) => {
-                hedged.copies.iter().any(|copy| copy.consumer == consumer)
+                let mut copies = hedged.copies().iter();
+                copies.any(|copy| copy.consumer == consumer)
             }
             RoundCopies::Inherited(inherited) => {
                 let mut copies = inherited.copies().iter();
@@ -225,16 +226,10 @@ impl Round {
             RoundCopies::One(_) | RoundCopies::Failed(_) => return,
             RoundCopies::Inherited(inherited) => return inherited.detach(consumer),
             RoundCopies::Hedged(hedged) => {
-                let is_it = |copy: &RoundCopy| copy.is_live && copy.consumer == consumer;
-                let Some(place) = hedged.copies.iter().position(is_it) else {
+                let Some((others, copy_end)) = hedged.detach(consumer, timers) else {
                     return;
                 };
-                hedged.copies.swap_remove(place);
-                if let Some((_, key)) = hedged.next {
-                    timers.cancel(key);
-                }
-                let copy_end = hedged.copy_end.take();
-                InheritedCopies::own(after, std::mem::take(&mut hedged.copies), copy_end)
+                InheritedCopies::own(after, others, copy_end)
             }
         };
         self.copies = RoundCopies::Inherited(Box::new(unreported));
@@ -323,17 +318,15 @@ impl Round {
     /// Ends the copies of the round: [`step`](Self::step) asks for none any more.
     pub(super) fn stop_sending(&mut self) {
         if let RoundCopies::Hedged(hedged) = &mut self.copies {
-            hedged.stagger.stop();
+            hedged.stop();
         }
     }
 
     /// Cancels the timers of a round that is over.
     pub(super) fn end(self, timers: &mut Timers) -> EndedRound {
         timers.cancel(self.end);
-        if let RoundCopies::Hedged(hedged) = &self.copies
-            && let Some((_, key)) = hedged.next
-        {
-            timers.cancel(key);
+        if let RoundCopies::Hedged(hedged) = &self.copies {
+            hedged.end(timers);
         }
         EndedRound(self)
     }
