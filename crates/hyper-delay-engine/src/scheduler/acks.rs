@@ -266,7 +266,7 @@ impl<S: Store> Scheduler<S> {
             return self.lose_round(seq);
         }
         let holders: Vec<ConsumerId> = round.holders().collect();
-        task.last_consumer = holders.first().copied();
+        task.avoid(holders.first().copied());
         let timeout = round.ack_timeout();
         self.fail_round(seq, CopyEnd::default());
         for consumer in holders {
@@ -299,7 +299,7 @@ impl<S: Store> Scheduler<S> {
             return self.inherited.fail_copy(seq, consumer, copy_end);
         };
         if round.fail(consumer, copy_end, now) {
-            task.last_consumer = Some(consumer);
+            task.avoid(Some(consumer));
             self.advance_round(seq);
         }
     }
@@ -310,15 +310,8 @@ impl<S: Store> Scheduler<S> {
         let Some((task, round)) = self.tasks.round_mut(seq) else {
             return;
         };
-        let is_failure = match copy_end.is_failure() {
-            true => {
-                task.declined = None;
-                true
-            }
-            false => task.declined.get_or_insert_default().add_round(),
-        };
-        task.failures = task.failures.saturating_add(u32::from(is_failure));
-        let failures = task.failures;
+        let is_failure = task.end_round(copy_end.is_failure());
+        let failures = task.failures();
         let terms = self.settings.terms_of(task);
         if task.is_expired(self.now) {
             return self.expire_task(seq);
@@ -338,22 +331,11 @@ impl<S: Store> Scheduler<S> {
             None => {
                 let (now, rest) = (self.now.monotonic, Duration::from_millis(backoff(1)));
                 let until = self.now.after(rest);
-                if let Some(declined) = &mut task.declined {
-                    for consumer in round.contacted().chain(task.last_consumer) {
-                        declined.add_rest(consumer, until, now);
-                    }
-                }
+                task.rest(round.contacted(), until, now);
                 0
             }
         };
-        task.at = self.now.wall_millis().saturating_add(delay);
-        task.is_parked = false;
-        let op = Op::Retry {
-            at: task.at,
-            attempt: task.attempt,
-            failures,
-            revision: task.revision(seq),
-        };
+        let op = task.retry_at(seq, self.now.wall_millis().saturating_add(delay));
         let due = self.now.after(Duration::from_millis(delay));
         self.tasks
             .commit(seq, PendingChange::Retry, &mut self.timers);
@@ -377,13 +359,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
-        let op = Op::Bury {
-            at: self.now.wall_millis(),
-            attempt: task.attempt,
-            failures: task.failures,
-            revision: task.revision(seq),
-            reason,
-        };
+        let op = task.burial(seq, self.now.wall_millis(), reason);
         self.submit(op, CommitToken::None);
     }
 }

@@ -126,22 +126,15 @@ impl<S: Store> Scheduler<S> {
             None => self.metrics.scheduled.add(1),
             Some(_) => self.metrics.replaced.add(1),
         }
-        let mut task = TaskInMemory {
-            terms: order.terms,
-            ..TaskInMemory::new(order.route, order.id, order.at, attempt)
-        };
+        let task = TaskInMemory::new(order.route, order.id, order.at, attempt);
+        let mut task = task.with_terms(order.terms);
         if let Some(at) = task.expires_at() {
             self.expiry.add(at);
         }
         if let Some((old, _)) = replaced.and_then(|old| self.remove_task(old))
-            && old.attempt > attempt
+            && task.use_attempts(old.attempt())
         {
-            task.attempt = old.attempt;
-            let op = Op::Count {
-                revision: task.revision(seq),
-                attempt: old.attempt,
-            };
-            self.submit(op, CommitToken::None);
+            self.submit(task.count(seq), CommitToken::None);
         }
         let (id, route) = (task.id.clone(), task.route.clone());
         self.reply_to_token(token, || Reply::Scheduled {
@@ -231,12 +224,16 @@ impl<S: Store> Scheduler<S> {
         if let Some(known) = self.tasks.get_mut(seq) {
             // It was read before this was reported; what it replaced had more rounds than the disk
             // knew.
-            known.attempt = known.attempt.max(task.attempt);
-        } else if task.at <= self.now.wall_millis() || self.is_in_window(task.position(seq)) {
+            known.use_attempts(task.attempt());
+        } else if task.at() <= self.now.wall_millis() || self.admits(&task, seq) {
             self.insert_loaded(seq, task);
-        } else {
-            self.horizon.note_unread_task();
         }
+    }
+
+    /// Returns whether a task that waits on disk belongs in memory. Otherwise it is read later.
+    fn admits(&mut self, task: &TaskInMemory, seq: u64) -> bool {
+        let window = self.settings.window_millis;
+        self.horizon.admit(task.position(seq), self.now, window)
     }
 
     /// A retry is on disk: the task waits for it.
@@ -252,9 +249,10 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.take_committed(seq, PendingChange::Retry) else {
             return;
         };
-        if !self.is_in_window(task.position(seq)) {
-            self.horizon.note_unread_task();
-        } else if due.has_passed(self.now.monotonic) {
+        if !self.admits(&task, seq) {
+            return;
+        }
+        if due.has_passed(self.now.monotonic) {
             self.tasks.insert_due(seq, task);
             self.offer(seq);
         } else {

@@ -142,14 +142,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get_mut(seq) else {
             return;
         };
-        task.at = self.now.wall_millis().saturating_add(left);
-        task.is_parked = false;
-        let op = Op::Retry {
-            at: task.at,
-            attempt: task.attempt,
-            failures: task.failures,
-            revision: task.revision(seq),
-        };
+        let op = task.retry_at(seq, self.now.wall_millis().saturating_add(left));
         self.tasks
             .commit(seq, PendingChange::Retry, &mut self.timers);
         let token = CommitToken::RetryAt {
@@ -259,8 +252,8 @@ impl<S: Store> Scheduler<S> {
         // of that round is not used again.
         let state = self.consumers.get(consumer);
         let late = state.and_then(|state| state.late_attempt(&task.route, &task.id));
-        task.attempt = task.attempt.max(late.unwrap_or(0)).saturating_add(1);
-        let late = (self.now.wall_nanos / 1_000).saturating_sub(task.at.saturating_mul(1_000));
+        task.begin_attempt(late.unwrap_or(0));
+        let late = (self.now.wall_nanos / 1_000).saturating_sub(task.at().saturating_mul(1_000));
         self.metrics.lateness.observe(late);
         let times = (
             self.now.monotonic,
@@ -313,7 +306,7 @@ impl<S: Store> Scheduler<S> {
         let confuses = |consumer: &ConsumerId| {
             let state = self.consumers.get(*consumer);
             let late = state.and_then(|state| state.late_attempt(&task.route, &task.id));
-            late.is_some_and(|late| late >= task.attempt)
+            late.is_some_and(|late| late >= task.attempt())
         };
         let candidates = self.routes.get(&task.route)?.in_rotation();
         let candidates = candidates
@@ -331,7 +324,7 @@ impl<S: Store> Scheduler<S> {
         let (Some(task), Some(round)) = (self.tasks.get(seq), self.tasks.round(seq)) else {
             return;
         };
-        let copy = DeliveryCopy::new(task.route.clone(), task.id.clone(), seq, task.attempt);
+        let copy = DeliveryCopy::new(task.route.clone(), task.id.clone(), seq, task.attempt());
         let is_added = self.consumers.add_copy(consumer, copy);
         debug_assert!(
             is_added,
@@ -346,7 +339,7 @@ impl<S: Store> Scheduler<S> {
             seq,
             route: task.route.clone(),
             id: task.id.clone(),
-            attempt: task.attempt,
+            attempt: task.attempt(),
             until: round.until(),
             write_by: round.write_by(),
             expires_at: task.expires_at(),

@@ -6,7 +6,16 @@
 //! known by its sequence number. So no task is missed: what was committed before a chunk was read
 //! is in it, and what was committed after is reported after.
 
-use crate::{clock::Now, ledger::Position};
+use std::ops::ControlFlow;
+
+use crate::{
+    clock::Now,
+    ledger::{LedgerView, ListedTask, Position},
+};
+use hyper_delay_store::{Store, StoreError};
+
+/// The maximum number of waiting tasks that one read returns, so that other work is not delayed.
+const WAITING: usize = 1024;
 
 /// The position up to which the waiting tasks were read, and the range to read next.
 #[derive(Debug)]
@@ -18,6 +27,16 @@ pub(super) struct Horizon {
     overdue: Option<PositionRange>,
     /// Whether there may be more on disk beyond the horizon.
     has_more: bool,
+}
+
+/// The near future, and whether there is room for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub(super) now: Now,
+    /// How long it lasts.
+    pub(super) millis: u64,
+    /// Whether there is room in memory for waiting tasks.
+    pub(super) has_room: bool,
 }
 
 /// Positions from `from` on, up to and without `to`.
@@ -49,14 +68,16 @@ impl Horizon {
         self.has_more
     }
 
+    /// A task was committed. Returns whether it belongs in memory; otherwise it is read later.
+    pub(super) fn admit(&mut self, position: Position, now: Now, window_millis: u64) -> bool {
+        let is_near = position < window_end(now, window_millis) || self.has_read(position);
+        self.has_more |= !is_near;
+        is_near
+    }
+
     /// The position from which on there may be tasks on disk that are not in memory.
     pub(super) fn unread_from(&self) -> Option<Position> {
         self.has_more.then_some(self.at)
-    }
-
-    /// A task was committed, and not taken into memory.
-    pub(super) const fn note_unread_task(&mut self) {
-        self.has_more = true;
     }
 
     /// The tasks from a position on were dropped from memory.
@@ -71,9 +92,57 @@ impl Horizon {
         self.at.at.min(overdue)
     }
 
+    /// Whether there is something to read. The tasks that were overdue at the start need no room among
+    /// the waiting ones: each is queued or parked at once.
+    pub(super) fn has_more_to_read(&self, window: Window) -> bool {
+        self.overdue.is_some() || self.wants_near_future(window.now, window.millis, window.has_room)
+    }
+
+    /// Reads a part of the near future, if that is wanted. The horizon moves, and can move back if
+    /// there is no room for all.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(super) fn read_near_future(
+        &mut self,
+        view: &LedgerView<impl Store>,
+        window: Window,
+    ) -> Result<Vec<ListedTask>, StoreError> {
+        let Window {
+            now,
+            millis,
+            has_room,
+        } = window;
+        let unread = self.unread(window_end(now, millis));
+        let Some(range) = unread.filter(|_| self.wants_near_future(now, millis, has_room)) else {
+            return Ok(Vec::new());
+        };
+        let page = WaitingPage::read(view, range)?;
+        self.read(page.to, page.has_more);
+        Ok(page.tasks)
+    }
+
+    /// Reads a part of what was overdue at the start.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(super) fn read_more_overdue(
+        &mut self,
+        view: &LedgerView<impl Store>,
+    ) -> Result<Vec<ListedTask>, StoreError> {
+        let Some(range) = self.overdue else {
+            return Ok(Vec::new());
+        };
+        let page = WaitingPage::read(view, range)?;
+        self.read_overdue(page.to);
+        Ok(page.tasks)
+    }
+
     /// Whether to read the near future: in advance if there is room in memory, and in any case if
     /// the horizon has come.
-    pub(super) fn wants_near_future(&self, now: Now, window_millis: u64, has_room: bool) -> bool {
+    fn wants_near_future(&self, now: Now, window_millis: u64, has_room: bool) -> bool {
         let now = now.wall_millis();
         let soon = now.saturating_add(window_millis / 2);
         let is_late = self.has_more && self.at.at <= now;
@@ -82,7 +151,7 @@ impl Horizon {
     }
 
     /// Returns the unread range of the near future, which ends at `near`.
-    pub(super) fn unread(&self, near: Position) -> Option<PositionRange> {
+    fn unread(&self, near: Position) -> Option<PositionRange> {
         let range = PositionRange {
             from: self.at,
             to: near,
@@ -96,17 +165,51 @@ impl Horizon {
     }
 
     /// A part of [`unread`](Self::unread) was read, up to `to`.
-    pub(super) const fn read(&mut self, to: Position, has_more: bool) {
+    const fn read(&mut self, to: Position, has_more: bool) {
         self.at = to;
         self.has_more = has_more;
     }
 
     /// A part of [`overdue`](Self::overdue) was read, up to `to`.
-    pub(super) fn read_overdue(&mut self, to: Position) {
+    fn read_overdue(&mut self, to: Position) {
         self.overdue = self.overdue.and_then(|range| {
             let rest = PositionRange { from: to, ..range };
             (rest.from < rest.to).then_some(rest)
         });
+    }
+}
+
+/// The end of the near future.
+fn window_end(now: Now, window_millis: u64) -> Position {
+    Position::start_of(now.wall_millis().saturating_add(window_millis))
+}
+
+/// The result of one read of waiting tasks.
+struct WaitingPage {
+    tasks: Vec<ListedTask>,
+    /// The position before which all tasks of the range were read.
+    to: Position,
+    /// Whether the range has more tasks.
+    has_more: bool,
+}
+
+impl WaitingPage {
+    fn read(view: &LedgerView<impl Store>, range: PositionRange) -> Result<Self, StoreError> {
+        let mut page = Self {
+            tasks: Vec::new(),
+            to: range.to,
+            has_more: false,
+        };
+        view.waiting(range.from, |listed| {
+            if listed.position >= range.to || page.tasks.len() == WAITING {
+                page.has_more = true;
+                page.to = range.to.min(listed.position);
+                return ControlFlow::Break(());
+            }
+            page.tasks.push(listed);
+            ControlFlow::Continue(())
+        })?;
+        Ok(page)
     }
 }
 
@@ -115,6 +218,8 @@ mod tests {
     use race_wheel::Tick;
 
     use super::*;
+    use crate::scheduler::tests::stored_tasks::StoredTasks;
+    use hyper_delay_protocol::Terms;
 
     fn now(wall_millis: u64) -> Now {
         Now {
@@ -161,5 +266,46 @@ mod tests {
         horizon.move_back(position(800));
         assert!(horizon.wants_near_future(now(5000), 400, true));
         assert!(horizon.has_read(position(799)) && !horizon.has_read(position(800)));
+    }
+
+    #[test]
+    fn a_task_that_is_not_near_is_read_later() {
+        let mut horizon = Horizon::new(500, now(500));
+        horizon.read(position(700), false);
+        assert!(horizon.admit(position(899), now(500), 400));
+        assert_eq!(horizon.unread_from(), None);
+        assert!(!horizon.admit(position(900), now(500), 400));
+        assert_eq!(horizon.unread_from(), Some(position(700)));
+        horizon.read(position(1_000), true);
+        assert!(
+            horizon.admit(position(999), now(500), 400),
+            "the others were read"
+        );
+    }
+
+    #[test]
+    fn what_is_on_disk_is_read_once() {
+        let mut stored = StoredTasks::new();
+        for (id, at) in [("overdue", 200), ("near", 600), ("far", 900)] {
+            stored.schedule(id, at, Terms::default());
+        }
+        let (view, mut horizon) = (stored.view(), Horizon::new(100, now(500)));
+        let window = |now| Window {
+            now,
+            millis: 400,
+            has_room: true,
+        };
+        let ids = |tasks: Vec<ListedTask>| -> Vec<String> {
+            tasks.iter().map(|task| task.id.to_string()).collect()
+        };
+        let near = horizon.read_near_future(&view, window(now(500))).unwrap();
+        assert_eq!(ids(near), ["near"]);
+        assert_eq!(ids(horizon.read_more_overdue(&view).unwrap()), ["overdue"]);
+        assert!(!horizon.has_more_to_read(window(now(500))));
+        assert_eq!(ids(horizon.read_more_overdue(&view).unwrap()), [""; 0]);
+        assert!(horizon.has_more_to_read(window(now(701))), "far comes near");
+        let near = horizon.read_near_future(&view, window(now(701))).unwrap();
+        assert_eq!(ids(near), ["far"]);
+        assert_eq!(horizon.unread_from(), None);
     }
 }

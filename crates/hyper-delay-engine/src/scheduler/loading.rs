@@ -4,29 +4,13 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use super::{
     Scheduler,
-    horizon::PositionRange,
+    horizon::Window,
     task::{DueBy, TaskInMemory},
 };
-use crate::ledger::{ListedTask, Position};
+use crate::ledger::ListedTask;
 use hyper_delay_store::{Store, StoreError};
 
-/// The maximum number of waiting tasks that one read returns, so that other work is not delayed.
-const WAITING: usize = 1024;
-
-/// The maximum number of parked tasks that one read returns.
-const PARKED: usize = 512;
-
 impl<S: Store> Scheduler<S> {
-    /// Whether a task at that position belongs in memory.
-    pub(super) fn is_in_window(&self, position: Position) -> bool {
-        position < self.window_end() || self.horizon.has_read(position)
-    }
-
-    fn window_end(&self) -> Position {
-        let now = self.now.wall_millis();
-        Position::start_of(now.saturating_add(self.settings.window_millis))
-    }
-
     /// Arms a task's timer; evicts the later half of the waiting tasks if there are too many.
     pub(super) fn wait(&mut self, seq: u64, task: TaskInMemory, due: DueBy) {
         self.tasks
@@ -38,17 +22,17 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Whether there is something to read. The tasks that were overdue at the start need no room
-    /// among the waiting ones: each is queued or parked at once.
+    /// Whether there is something to read.
     pub(super) fn has_more_to_read(&self) -> bool {
-        let has_overdue = self.horizon.overdue().is_some();
-        !self.commits.has_many_parks() && (has_overdue || self.wants_near_future())
+        !self.commits.has_many_parks() && self.horizon.has_more_to_read(self.window())
     }
 
-    fn wants_near_future(&self) -> bool {
-        let has_room = self.tasks.waiting() <= self.settings.window_tasks / 2;
-        let window = self.settings.window_millis;
-        self.horizon.wants_near_future(self.now, window, has_room)
+    fn window(&self) -> Window {
+        Window {
+            now: self.now,
+            millis: self.settings.window_millis,
+            has_room: self.tasks.waiting() <= self.settings.window_tasks / 2,
+        }
     }
 
     /// Reads a part of the near future, and a part of what was overdue at the start.
@@ -61,37 +45,12 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn try_read(&mut self) -> Result<(), StoreError> {
-        if self.wants_near_future()
-            && let Some(range) = self.horizon.unread(self.window_end())
-        {
-            let part = self.read_part(range)?;
-            self.horizon.read(part.to, part.has_more);
-            self.load(part.tasks);
-        }
-        if let Some(range) = self.horizon.overdue() {
-            let part = self.read_part(range)?;
-            self.horizon.read_overdue(part.to);
-            self.load(part.tasks);
-        }
+        let window = self.window();
+        let near = self.horizon.read_near_future(&self.view, window)?;
+        self.load(near);
+        let overdue = self.horizon.read_more_overdue(&self.view)?;
+        self.load(overdue);
         Ok(())
-    }
-
-    fn read_part(&self, range: PositionRange) -> Result<WaitingPage, StoreError> {
-        let mut part = WaitingPage {
-            tasks: Vec::new(),
-            to: range.to,
-            has_more: false,
-        };
-        self.view.waiting(range.from, |listed| {
-            if listed.position >= range.to || part.tasks.len() == WAITING {
-                part.has_more = true;
-                part.to = range.to.min(listed.position);
-                return ControlFlow::Break(());
-            }
-            part.tasks.push(listed);
-            ControlFlow::Continue(())
-        })?;
-        Ok(part)
     }
 
     /// Takes what was read into memory. The horizon has moved already, so that it can move back if
@@ -107,7 +66,7 @@ impl<S: Store> Scheduler<S> {
 
     /// A task that waits on disk comes into memory.
     pub(super) fn insert_loaded(&mut self, seq: u64, task: TaskInMemory) {
-        if task.at <= self.now.wall_millis() {
+        if task.at() <= self.now.wall_millis() {
             self.tasks.insert_due(seq, task);
             self.offer(seq);
         } else {
@@ -143,17 +102,10 @@ impl<S: Store> Scheduler<S> {
         let Some(route) = self.routes.get_mut(name) else {
             return Ok(false);
         };
-        let ready = self.settings.ready;
-        let Some(from) = route.backlog().filter(|_| route.wants_parked(ready)) else {
+        let room = (2 * self.settings.window_tasks).saturating_sub(self.tasks.len());
+        let Some((from, most)) = route.parked_to_read(self.settings.ready, room) else {
             return Ok(false);
         };
-        // All routes together have at most twice the window in memory, and one task each.
-        let least = usize::from(route.queued() == 0);
-        let room = (2 * self.settings.window_tasks).saturating_sub(self.tasks.len());
-        let most = (ready - route.queued()).min(PARKED).min(room.max(least));
-        if most == 0 {
-            return Ok(false);
-        }
         let mut found = Vec::new();
         self.view.parked(name, from, |listed| {
             found.push(listed);
@@ -183,13 +135,4 @@ impl<S: Store> Scheduler<S> {
         self.dispatch(name);
         Ok(backlog.is_some())
     }
-}
-
-/// The result of one read of waiting tasks.
-struct WaitingPage {
-    tasks: Vec<ListedTask>,
-    /// The position before which all tasks of the range were read.
-    to: Position,
-    /// Whether the range has more tasks.
-    has_more: bool,
 }

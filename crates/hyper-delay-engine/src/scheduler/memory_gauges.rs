@@ -29,7 +29,7 @@ impl<S: Store> Scheduler<S> {
                 None => memory.routes.entry(task.route.clone()).or_default(),
             };
             match state {
-                DeliveryState::Waiting { .. } if task.at <= soon => {
+                DeliveryState::Waiting { .. } if task.at() <= soon => {
                     let position = task.position(seq);
                     match unread.is_some_and(|unread| position >= unread) {
                         true => row.soon_unread += 1,
@@ -37,12 +37,12 @@ impl<S: Store> Scheduler<S> {
                     }
                 }
                 DeliveryState::Ready => {
-                    row.ready += u64::from(!task.is_parked);
-                    row.oldest_ready = earlier(row.oldest_ready, Some(task.at));
+                    row.ready += u64::from(!task.is_parked());
+                    row.oldest_ready = earlier(row.oldest_ready, Some(task.at()));
                 }
                 DeliveryState::InFlight(_) => {
                     row.in_flight += 1;
-                    row.in_flight_and_parked += u64::from(task.is_parked);
+                    row.in_flight_and_parked += u64::from(task.is_parked());
                 }
                 DeliveryState::Waiting { .. }
                 | DeliveryState::Due

@@ -109,8 +109,7 @@ impl<S: Store> Scheduler<S> {
         let ready = route.take_ready();
         for position in ready {
             let seq = position.seq;
-            if self.tasks.get(seq).is_some_and(|task| task.is_parked) {
-                self.tasks.remove(seq, &mut self.timers);
+            if self.tasks.remove_parked(seq, &mut self.timers) {
                 if let Some(route) = self.routes.get_mut(&name) {
                     route.note_parked(position);
                 }

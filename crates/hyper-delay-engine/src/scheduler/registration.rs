@@ -115,9 +115,7 @@ impl<S: Store> Scheduler<S> {
         };
         for position in route.into_ready() {
             let seq = position.seq;
-            if self.tasks.get(seq).is_some_and(|task| task.is_parked) {
-                self.tasks.remove(seq, &mut self.timers);
-            } else {
+            if !self.tasks.remove_parked(seq, &mut self.timers) {
                 self.park(seq);
             }
         }

@@ -101,7 +101,7 @@ impl<S: Store> Scheduler<S> {
 
     fn remove_expired(&mut self, expires: TimedTask) {
         let Position { at, seq } = expires.position;
-        let attempt = self.tasks.get(seq).map_or(0, |task| task.attempt);
+        let attempt = self.tasks.get(seq).map_or(0, TaskInMemory::attempt);
         // A change in flight reaches the disk before this one.
         if self.tasks.pending_change(seq).is_none() {
             let left = self

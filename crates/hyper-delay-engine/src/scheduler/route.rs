@@ -3,6 +3,9 @@ use std::collections::BTreeSet;
 use super::{ConsumerId, settings::RouteSettings};
 use crate::ledger::Position;
 
+/// The maximum number of parked tasks that one read returns.
+const PARKED: usize = 512;
+
 /// A route that has consumers.
 #[derive(Debug)]
 pub(super) struct Route {
@@ -148,6 +151,15 @@ impl Route {
         self.backlog.is_some() && self.queued() <= limit / 2
     }
 
+    /// Returns where to read parked tasks, and how many of them at most: `limit` tasks may be queued,
+    /// and there is `room` for as many in memory. A route with an empty queue gets one anyway.
+    pub(super) fn parked_to_read(&self, limit: usize, room: usize) -> Option<(Position, usize)> {
+        let from = self.backlog.filter(|_| self.wants_parked(limit))?;
+        let least = usize::from(self.ready.is_empty());
+        let most = (limit - self.queued()).min(PARKED).min(room.max(least));
+        (most > 0).then_some((from, most))
+    }
+
     /// The parked tasks up to `backlog` were read.
     pub(super) const fn set_backlog(&mut self, backlog: Option<Position>) {
         self.backlog = backlog;
@@ -219,5 +231,27 @@ mod tests {
         route.note_parked(Position { at: 6, seq: 3 });
         assert!(!route.may_queue(2));
         assert_eq!(route.backlog(), Some(Position { at: 6, seq: 3 }));
+    }
+
+    #[test]
+    fn parked_tasks_are_read_while_half_of_the_queue_is_empty() {
+        let mut route = route(&[1]);
+        let start = Position::start_of(0);
+        assert_eq!(route.parked_to_read(4, 9), Some((start, 4)));
+        assert_eq!(route.parked_to_read(4, 3), Some((start, 3)));
+        assert_eq!(
+            route.parked_to_read(4, 0),
+            Some((start, 1)),
+            "its queue is empty"
+        );
+        assert_eq!(route.parked_to_read(9_999, 9_999), Some((start, PARKED)));
+        route.queue(Position { at: 5, seq: 1 });
+        assert_eq!(route.parked_to_read(4, 9), Some((start, 3)));
+        assert_eq!(route.parked_to_read(4, 0), None);
+        route.queue(Position { at: 5, seq: 2 });
+        route.queue(Position { at: 5, seq: 3 });
+        assert_eq!(route.parked_to_read(4, 9), None, "more than half is queued");
+        route.set_backlog(None);
+        assert_eq!(route.parked_to_read(9, 9), None, "nothing is parked");
     }
 }

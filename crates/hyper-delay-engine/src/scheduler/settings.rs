@@ -117,7 +117,7 @@ impl SchedulerSettings {
     /// Returns the terms that replace the settings of the server for a task: its own terms, and
     /// those of its route for the rest.
     pub(super) fn terms_of(&self, task: &TaskInMemory) -> Terms {
-        let own = task.terms.as_deref().copied().unwrap_or_default();
+        let own = task.own_terms();
         match self.config.routes.is_empty() {
             true => own,
             false => own.or(self.config.terms_of(&task.route)),

@@ -52,7 +52,7 @@ impl<S: Store> Scheduler<S> {
             let is_this = task.id == copy.id && task.route == copy.route;
             let is_of_round = is_this && round.adopt(consumer, attempt);
             if is_of_round {
-                task.attempt = task.attempt.max(attempt);
+                task.use_attempts(attempt);
                 round.extend(seq, until, &mut self.timers);
             }
             is_of_round
@@ -91,7 +91,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return false;
         };
-        let (after, now) = (task.attempt, self.now.monotonic);
+        let (after, now) = (task.attempt(), self.now.monotonic);
         let inherited = self.inherited.get(seq);
         let known = inherited.and_then(|it| it.round_after(after, seq, now, &self.consumers));
         let Some(InheritedRound { live, attempt }) = known else {
@@ -115,7 +115,7 @@ impl<S: Store> Scheduler<S> {
         let timers = &mut self.timers;
         let round = Round::inherited(seq, &inherited, live, after, ack_timeout, timers);
         if let Some(task) = self.tasks.get_mut(seq) {
-            task.attempt = attempt;
+            task.use_attempts(attempt);
         }
         self.tasks.begin_round(seq, round);
         self.advance_round(seq);
@@ -134,14 +134,14 @@ impl<S: Store> Scheduler<S> {
         match self.tasks.round_mut(*seq) {
             Some((task, round)) if round.holders().any(|holder| holder == *consumer) => {
                 if round.void_copy(*consumer) {
-                    task.last_consumer = Some(*consumer);
+                    task.avoid(Some(*consumer));
                     self.handle_round_copies_gone(*seq);
                 } else if round.holders().any(|holder| holder != *consumer) {
                     if round.fail(*consumer, CopyEnd::void(), now) {
                         self.advance_round(*seq);
                     }
                 } else {
-                    task.last_consumer = Some(*consumer);
+                    task.avoid(Some(*consumer));
                     self.tasks.end_round(*seq, &mut self.timers);
                     self.offer_again(*seq);
                 }

@@ -89,12 +89,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        ledger::{Ledger, Op, Outcome, ScheduleOrder, TaskRevision},
-        sizes::Sizes,
+        ledger::{Op, Outcome, TaskRevision},
+        scheduler::tests::stored_tasks::StoredTasks,
     };
     use hyper_delay_config::Config;
-    use hyper_delay_protocol::{Compression, Headers, Terms};
-    use hyper_delay_store::{Durability, fake::Fake};
+    use hyper_delay_protocol::Terms;
 
     const BEGAN: u64 = 50_000;
     const ACK_TIMEOUT: u64 = 30_000;
@@ -106,36 +105,15 @@ mod tests {
         }
     }
 
-    fn schedule(ledger: &mut Ledger<Fake>, id: &str, at: u64, terms: Option<Terms>) -> u64 {
-        let order = ScheduleOrder {
-            route: "route".into(),
-            id: id.into(),
-            named: true,
-            at,
-            fire_at: at,
-            compression: Compression::None,
-            payload: Box::default(),
-            replace: false,
-            headers: Headers::default(),
-            terms: terms.map(Box::new),
-        };
-        match ledger.apply(&Op::Schedule(order), 0).unwrap() {
-            Outcome::Scheduled { seq, .. } => seq,
-            outcome => panic!("{outcome:?}"),
-        }
-    }
-
-    fn view() -> LedgerView<Fake> {
-        let store = Arc::new(Fake::default());
-        let mut ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
-        schedule(&mut ledger, "before", BEGAN, None);
-        schedule(&mut ledger, "after", BEGAN + 1, None);
+    fn stored() -> StoredTasks {
+        let mut stored = StoredTasks::new();
+        stored.schedule("before", BEGAN, Terms::default());
+        stored.schedule("after", BEGAN + 1, Terms::default());
         let short = Terms {
             ack_timeout_ms: Some(10),
             ..Terms::default()
         };
-        schedule(&mut ledger, "short", BEGAN, Some(short));
-        let seq = schedule(&mut ledger, "retry", BEGAN, None);
+        stored.schedule("short", BEGAN, short);
         let retry = Op::Retry {
             at: BEGAN + 5_000,
             attempt: 1,
@@ -143,24 +121,21 @@ mod tests {
             revision: TaskRevision {
                 route: "route".into(),
                 id: "retry".into(),
-                seq,
+                seq: stored.schedule("retry", BEGAN, Terms::default()),
                 attempt: 1,
             },
         };
-        assert_eq!(ledger.apply(&retry, 0).unwrap(), Outcome::Applied(true));
-        ledger.commit(Durability::Synced, 0).unwrap();
-        LedgerView::new(store)
+        assert_eq!(stored.apply(&retry), Outcome::Applied(true));
+        stored
     }
 
     #[test]
     fn a_task_that_was_due_before_is_in_doubt_until_its_ack_timeout_has_passed() {
-        let (view, config) = (
-            view(),
-            Config {
-                ack_timeout_ms: ACK_TIMEOUT,
-                ..Config::default()
-            },
-        );
+        let view = stored().view();
+        let config = Config {
+            ack_timeout_ms: ACK_TIMEOUT,
+            ..Config::default()
+        };
         let settings = SchedulerSettings::from(Arc::new(config));
         let mut takeover = TakeoverState::default();
         let before = |takeover: &mut TakeoverState, id, millis| {

@@ -1,4 +1,4 @@
-use super::Scheduler;
+use super::{Scheduler, task::TaskInMemory};
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
@@ -8,7 +8,7 @@ impl<S: Store> Scheduler<S> {
         let in_flight = seqs.filter(|seq| self.tasks.round(*seq).is_some());
         in_flight.map(|seq| {
             let task = self.tasks.get(seq);
-            (seq, task.map_or(0, |task| task.attempt))
+            (seq, task.map_or(0, TaskInMemory::attempt))
         })
     }
 }

@@ -93,7 +93,7 @@ impl TaskTable {
         timers: &mut Timers,
     ) {
         let deadline = match due {
-            DueBy::Wall => now.tick_of(task.at),
+            DueBy::Wall => now.tick_of(task.at()),
             DueBy::Monotonic(deadline) => deadline,
             DueBy::Rest => now.monotonic,
         };
@@ -112,8 +112,8 @@ impl TaskTable {
         let DeliveryState::Waiting { timer, due } = state else {
             return false;
         };
-        if *due == DueBy::Wall && task.at > now.wall_millis() {
-            *timer = timers.insert(now.tick_of(task.at), Timer::Due(seq));
+        if *due == DueBy::Wall && task.at() > now.wall_millis() {
+            *timer = timers.insert(now.tick_of(task.at()), Timer::Due(seq));
             return false;
         }
         self.resting -= usize::from(*due == DueBy::Rest);
@@ -231,6 +231,13 @@ impl TaskTable {
         Some((task, self.leave_state(state, timers)))
     }
 
+    /// A queued task is delivered no longer. Removes it from memory if it is parked on disk; returns
+    /// false if it is not.
+    pub(super) fn remove_parked(&mut self, seq: u64, timers: &mut Timers) -> bool {
+        let is_parked = self.get(seq).is_some_and(TaskInMemory::is_parked);
+        is_parked && self.remove(seq, timers).is_some()
+    }
+
     /// Removes the later half of the waiting tasks. Returns the first position that was removed.
     pub(super) fn evict_later_half(&mut self, timers: &mut Timers) -> Option<Position> {
         let waiting = self.by_seq.iter();
@@ -274,15 +281,15 @@ impl TaskTable {
             } = state
             {
                 timers.cancel(*timer);
-                *timer = timers.insert(now.tick_of(task.at), Timer::Due(*seq));
+                *timer = timers.insert(now.tick_of(task.at()), Timer::Due(*seq));
             }
         }
     }
 
     /// The earliest time on disk of the tasks in memory that wait there; Unix milliseconds.
     pub(super) fn earliest_waiting(&self) -> Option<u64> {
-        let waiting = self.by_seq.values().filter(|(task, _)| !task.is_parked);
-        waiting.map(|(task, _)| task.at).min()
+        let waiting = self.by_seq.values().filter(|(task, _)| !task.is_parked());
+        waiting.map(|(task, _)| task.at()).min()
     }
 
     fn set(&mut self, seq: u64, state: DeliveryState) {

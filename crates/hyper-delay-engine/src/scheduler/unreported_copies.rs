@@ -8,7 +8,6 @@
 use std::time::Duration;
 
 use super::{CommitToken, ConsumerId, GoneCopy, Scheduler, round::Round};
-use crate::ledger::Op;
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
@@ -46,7 +45,7 @@ impl<S: Store> Scheduler<S> {
             let seq = copy.seq;
             match self.tasks.round_mut(seq) {
                 Some((task, round)) => {
-                    round.detach(consumer, task.attempt, &mut self.timers);
+                    round.detach(consumer, task.attempt(), &mut self.timers);
                 }
                 None => self.inherited.detach(seq, consumer, &self.consumers),
             }
@@ -114,12 +113,8 @@ impl<S: Store> Scheduler<S> {
         let number = round
             .previous_round()
             .map_or(0, |after| after.saturating_add(1));
-        let is_uncounted = number > task.attempt;
-        task.attempt = number.max(task.attempt);
-        let op = Op::Count {
-            revision: task.revision(seq),
-            attempt: task.attempt,
-        };
+        let is_uncounted = task.use_attempts(number);
+        let op = task.count(seq);
         self.tasks.end_round(seq, &mut self.timers);
         if is_uncounted {
             self.submit(op, CommitToken::None);

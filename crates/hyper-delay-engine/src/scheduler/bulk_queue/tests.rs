@@ -1,35 +1,17 @@
 use super::*;
-use crate::ledger::{Ledger, Outcome, ScheduleOrder, SweepAct};
-use hyper_delay_protocol::{Compression, Headers};
-use hyper_delay_store::{Durability, fake::Fake};
+use crate::{ledger::SweepAct, scheduler::tests::stored_tasks::StoredTasks};
+use hyper_delay_protocol::Terms;
+use hyper_delay_store::fake::Fake;
 
 const NOW: u64 = 10_000;
 
-/// A view of a store with so many waiting tasks of a route, whose numbers are returned.
+/// A view of a store with so many waiting tasks of a route, whose revisions are returned.
 fn scheduled(tasks: usize) -> (LedgerView<Fake>, Vec<u64>) {
-    let store = Arc::new(Fake::default());
-    let mut ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
-    let seqs = (0..tasks).map(|number| {
-        let order = Op::Schedule(ScheduleOrder {
-            route: "route".into(),
-            id: number.to_string().into(),
-            named: true,
-            at: NOW,
-            fire_at: NOW,
-            compression: Compression::None,
-            payload: Box::default(),
-            replace: false,
-            headers: Headers::default(),
-            terms: None,
-        });
-        match ledger.apply(&order, NOW).unwrap() {
-            Outcome::Scheduled { seq, .. } => seq,
-            outcome => panic!("{outcome:?}"),
-        }
-    });
-    let seqs = seqs.collect();
-    ledger.commit(Durability::Synced, NOW).unwrap();
-    (LedgerView::new(store), seqs)
+    let mut stored = StoredTasks::new();
+    let seqs = (0..tasks)
+        .map(|number| stored.schedule(&number.to_string(), NOW, Terms::default()))
+        .collect();
+    (stored.view(), seqs)
 }
 
 fn purge(id: u64) -> RunningBulkJob {

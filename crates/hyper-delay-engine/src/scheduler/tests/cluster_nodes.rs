@@ -161,7 +161,7 @@ impl World {
             .scheduler()
             .tasks
             .get(*seq)
-            .map(|task| task.attempt);
+            .map(|task| task.attempt());
         let name = key::name(&adopted.route, &adopted.id);
         let name = self.store.get(Space::Names, &name).unwrap();
         let on_disk = name.map(|name| record::decode::<Name>(&name).unwrap().attempt);

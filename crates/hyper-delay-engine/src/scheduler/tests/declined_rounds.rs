@@ -38,7 +38,7 @@ fn give_back(world: &mut World, delay_ms: Option<u64>) {
 
 fn failures(world: &World) -> Option<u32> {
     let mut tasks = world.server.scheduler().tasks.iter();
-    tasks.next().map(|(_, task, _)| task.failures)
+    tasks.next().map(|(_, task, _)| task.failures())
 }
 
 fn is_dead(world: &World) -> bool {
@@ -306,7 +306,7 @@ fn what_a_closed_connection_was_not_written_has_not_failed() {
     world.close(first);
     world.settle();
     let tasks = world.server.scheduler().tasks.iter();
-    let failures = tasks.map(|(_, task, _)| (task.id.to_string(), task.failures));
+    let failures = tasks.map(|(_, task, _)| (task.id.to_string(), task.failures()));
     let mut failures: Vec<_> = failures.collect();
     failures.sort();
     let expected = [("unwritten", 1), ("written", 1)];

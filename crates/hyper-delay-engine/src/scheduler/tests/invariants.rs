@@ -131,7 +131,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
     let (mut waiting, mut resting, mut in_flight) = (0, 0, 0);
     for (seq, task, state) in scheduler.tasks.iter() {
         let most = world.outcomes.most_failures(seq);
-        assert!(task.failures <= most, "{task:?} has failed {most} times");
+        assert!(task.failures() <= most, "{task:?} has failed {most} times");
         match state {
             DeliveryState::Due => panic!("{task:?} is neither queued nor parked"),
             DeliveryState::Waiting { timer, due } => {
@@ -141,7 +141,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                     scheduler.timers.get(*timer).is_some(),
                     "{task:?} has no timer"
                 );
-                assert!(*due != DueBy::Wall || !task.is_parked);
+                assert!(*due != DueBy::Wall || !task.is_parked());
             }
             DeliveryState::Ready => {
                 assert!(
@@ -167,7 +167,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                     let mut copies = consumer.in_flight();
                     let has_copy = copies.any(|copy| copy.id == task.id && copy.seq == seq);
                     assert!(has_copy, "{holder} has no copy of {task:?}");
-                    let attempt = task.attempt;
+                    let attempt = task.attempt();
                     let is_queued = world.sockets.has(holder, seq, attempt);
                     let mut written = world.deliveries.iter();
                     let is_written = written

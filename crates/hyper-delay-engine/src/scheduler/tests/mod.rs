@@ -28,6 +28,7 @@ mod selection;
 mod shutdown;
 mod sockets;
 mod stall_detector;
+pub(super) mod stored_tasks;
 mod takeover;
 mod terms;
 mod touch;

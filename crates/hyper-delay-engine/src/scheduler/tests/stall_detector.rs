@@ -30,7 +30,7 @@ fn stall(world: &mut World, millis: u64) {
 
 fn failures(world: &World) -> u32 {
     let (_, task, _) = world.server.scheduler().tasks.iter().next().unwrap();
-    task.failures
+    task.failures()
 }
 
 fn found(world: &World) -> Vec<bool> {
