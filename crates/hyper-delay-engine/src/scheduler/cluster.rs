@@ -67,7 +67,8 @@ impl<S: Store> Scheduler<S> {
         if !is_queued && route.backlog().is_some() {
             self.routes.request_refill(name.clone());
         }
-        is_queued && !self.is_rate_limited(name, settings)
+        let (now, timers) = (self.now, &mut self.timers);
+        is_queued && !self.rate_limits.holds_back(name, settings, now, timers)
     }
 
     /// Stops deliveries, or resumes them and delivers everything that can be.

@@ -3,13 +3,12 @@
 use super::{
     CommitToken, CommittedJob, Scheduler,
     operator_requests::log_audit,
-    scheduling::refusal_of,
+    schedule_refusal::schedule_refusal,
     task::{DueBy, PendingChange, TaskInMemory},
     task_table::PreviousState,
 };
 use crate::ledger::{Op, Outcome, ScheduleOrder, TaskRevision};
-use hyper_delay_config::Quota;
-use hyper_delay_protocol::{Code, Reply};
+use hyper_delay_protocol::Reply;
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
@@ -154,54 +153,9 @@ impl<S: Store> Scheduler<S> {
                 fire_at: order.fire_at,
             }
         } else {
-            let (code, message) = self.schedule_refusal(&order, &outcome);
-            Reply::Error(refusal_of(&order, code, message))
+            Reply::Error(schedule_refusal(&self.settings, &order, &outcome))
         };
         self.reply_to_token(token, || reply);
-    }
-
-    fn schedule_refusal(&self, order: &ScheduleOrder, outcome: &Outcome) -> (Code, String) {
-        let route = &*order.route;
-        let quota = |quota: fn(&Quota) -> Option<u64>| self.settings.quota_of(route, quota);
-        match outcome {
-            Outcome::OverQuota => (
-                Code::Quota,
-                over_quota(quota(|quota| quota.pending), route),
-            ),
-            Outcome::OverBytes => (
-                Code::Quota,
-                over_bytes(quota(|quota| quota.pending_bytes), route),
-            ),
-            Outcome::OverTokenQuota(most) => (
-                Code::Quota,
-                format!(
-                    "pending of the token is {most}, and its routes have as many tasks: wait until \
-                     some are done"
-                ),
-            ),
-            Outcome::OverTokenBytes(most) => (
-                Code::Quota,
-                format!(
-                    "pending_bytes of the token is {most}, and with this payload the tasks of its \
-                     routes would have more: wait until some are done, or send a reference to the \
-                     payload"
-                ),
-            ),
-            Outcome::DiskFull => (
-                Code::DiskFull,
-                "the disk of data_dir has no room for new tasks, or its file system reports no free \
-                 bytes: look at df, and free some; deliveries and acks go on"
-                    .to_owned(),
-            ),
-            _ => (
-                Code::DuplicateId,
-                format!(
-                    "route {route:?} has or had a task with id {:?} and other content: choose \
-                     another id, or replace it with \"replace\":true",
-                    order.id
-                ),
-            ),
-        }
     }
 
     fn handle_finished(&mut self, revision: TaskRevision, outcome: Outcome, token: CommitToken) {
@@ -306,27 +260,5 @@ impl<S: Store> Scheduler<S> {
         if let CommitToken::Reply(to) | CommitToken::Cancel(to) = token {
             self.reply(to, reply());
         }
-    }
-}
-
-/// Names the quota of pending tasks that a route has reached. It can have changed since.
-fn over_quota(quota: Option<(&str, u64)>, route: &str) -> String {
-    match quota {
-        Some((key, most)) => format!(
-            "pending of route {route:?} is {most} (quotas, key {key:?}), and it has as many tasks: \
-             wait until some are done"
-        ),
-        None => format!("route {route:?} had as many pending tasks as its quota: send it again"),
-    }
-}
-
-/// Names the quota of bytes that the payloads of a route would exceed. It can have changed since.
-fn over_bytes(quota: Option<(&str, u64)>, route: &str) -> String {
-    match quota {
-        Some((key, most)) => format!(
-            "pending_bytes of route {route:?} is {most} (quotas, key {key:?}), and with this payload \
-             its tasks would have more: wait until some are done, or send a reference to the payload"
-        ),
-        None => format!("route {route:?} had as many pending bytes as its quota: send it again"),
     }
 }

@@ -78,12 +78,10 @@ impl<S: Store> Scheduler<S> {
                 break;
             };
             let settings = route.settings();
-            if self.is_rate_limited(name, settings) {
+            let (now, timers) = (self.now, &mut self.timers);
+            if self.rate_limits.holds_back(name, settings, now, timers) {
                 break;
             }
-            let Some(route) = self.routes.get_mut(name) else {
-                break;
-            };
             let Some(task) = self.tasks.get(position.seq) else {
                 debug_assert!(false, "a queued task is in memory");
                 route.unqueue(position);
@@ -174,23 +172,6 @@ impl<S: Store> Scheduler<S> {
         if route.is_some_and(|route| route.wants_parked(limit)) {
             self.routes.request_refill(name.clone());
         }
-    }
-
-    /// Returns whether a route may send no delivery now. Then a timer serves it when it may.
-    pub(super) fn is_rate_limited(&mut self, name: &Arc<str>, settings: RouteSettings) -> bool {
-        let Some(rate) = settings.deliveries_per_second else {
-            return false;
-        };
-        let of = RateKey::Deliveries(name.clone());
-        let wait = self
-            .rate_limits
-            .nanos_until_available(&of, rate, self.now.monotonic);
-        if wait > 0 && self.rate_limits.begin_wait(of) {
-            let at = self.now.after(Duration::from_nanos(wait));
-            let timer = Timer::RateRefilled(Box::new(name.clone()));
-            self.timers.insert(at, timer);
-        }
-        wait > 0
     }
 
     /// A route that was held back may send deliveries again.

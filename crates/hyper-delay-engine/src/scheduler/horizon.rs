@@ -69,6 +69,7 @@ impl Horizon {
     }
 
     /// A task was committed. Returns whether it belongs in memory; otherwise it is read later.
+    #[inline]
     pub(super) fn admit(&mut self, position: Position, now: Now, window_millis: u64) -> bool {
         let is_near = position < window_end(now, window_millis) || self.has_read(position);
         self.has_more |= !is_near;

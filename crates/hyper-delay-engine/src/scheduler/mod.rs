@@ -63,6 +63,7 @@ mod operator_requests;
 mod registration;
 mod removal;
 mod removal_log;
+mod schedule_refusal;
 mod scheduling;
 mod stall_detector;
 mod stats;

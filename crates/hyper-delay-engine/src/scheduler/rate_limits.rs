@@ -1,9 +1,15 @@
 //! Rates that routes and tokens may not exceed.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 use rustc_hash::FxBuildHasher;
+
+use super::{
+    settings::RouteSettings,
+    timers::{Timer, Timers},
+};
+use crate::clock::Now;
 
 /// The nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
@@ -68,8 +74,29 @@ impl RateLimits {
         bucket.full_at = bucket.full_at.max(now.value()) + interval(per_second);
     }
 
+    /// Returns whether a route may send no delivery now. Then a timer expires when it may.
+    #[inline]
+    pub(super) fn holds_back(
+        &mut self,
+        route: &Arc<str>,
+        settings: RouteSettings,
+        now: Now,
+        timers: &mut Timers,
+    ) -> bool {
+        let Some(per_second) = settings.deliveries_per_second else {
+            return false;
+        };
+        let rate = RateKey::Deliveries(route.clone());
+        let wait = self.nanos_until_available(&rate, per_second, now.monotonic);
+        if wait > 0 && self.begin_wait(rate) {
+            let at = now.after(Duration::from_nanos(wait));
+            timers.insert(at, Timer::RateRefilled(Box::new(route.clone())));
+        }
+        wait > 0
+    }
+
     /// Notes that a timer waits for a rate. Returns whether none did.
-    pub(super) fn begin_wait(&mut self, rate: RateKey) -> bool {
+    fn begin_wait(&mut self, rate: RateKey) -> bool {
         let bucket = self.buckets.entry(rate).or_default();
         !std::mem::replace(&mut bucket.is_awaited, true)
     }
@@ -186,5 +213,32 @@ mod tests {
         assert!(!quotas.begin_wait(rate("a")));
         quotas.end_wait(&rate("a"));
         assert!(quotas.begin_wait(rate("a")));
+    }
+
+    #[test]
+    fn one_timer_expires_when_a_route_may_deliver_again() {
+        let mut timers = Timers::new(MILLISECOND);
+        let mut quotas = RateLimits::default();
+        let route: Arc<str> = "a".into();
+        let settings = RouteSettings {
+            deliveries_per_second: Some(2),
+            ..RouteSettings::default()
+        };
+        let mut holds_back = |quotas: &mut RateLimits, millis| {
+            let now = Now {
+                wall_nanos: 0,
+                monotonic: at(millis),
+            };
+            quotas.holds_back(&route, settings, now, &mut timers)
+        };
+        for _ in 0..2 {
+            assert!(!holds_back(&mut quotas, 0));
+            quotas.spend(RateKey::Deliveries(route.clone()), 2, at(0));
+        }
+        assert!(holds_back(&mut quotas, 0) && holds_back(&mut quotas, 499));
+        assert!(!holds_back(&mut quotas, 500));
+        assert!(timers.poll_limited(at(499), 9).next().is_none());
+        let expired: Vec<Timer> = timers.poll_limited(at(500), 9).collect();
+        assert_eq!(expired, [Timer::RateRefilled(Box::new(route))]);
     }
 }

@@ -3,10 +3,12 @@ use std::time::Duration;
 use race_wheel::{Key, Tick};
 
 mod copy_end;
+mod ended_round;
 mod hedged_copies;
 mod inherited_copies;
 
 pub(super) use copy_end::{CopyEnd, CopyEndKind};
+pub(super) use ended_round::EndedRound;
 
 use super::{
     ConsumerId,
@@ -64,6 +66,19 @@ pub(super) enum RoundStep {
     Wait,
     /// It has failed so: every copy has, and there are no more.
     Failed(CopyEnd),
+}
+
+/// What is left of a round whose copy was never sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VoidedCopy {
+    /// The consumer has no live copy of the round.
+    Unknown,
+    /// Connections may have copies that this leader does not know of.
+    OthersUnknown,
+    /// Other copies are in flight.
+    OthersStay,
+    /// It was the only copy in flight: the round is over without a failure.
+    Only,
 }
 
 impl Round {
@@ -196,23 +211,32 @@ impl Round {
         }
     }
 
-    /// A connection has a copy with that number, which an earlier leader has sent. Returns whether
-    /// it is of this round.
-    pub(super) fn adopt(&mut self, consumer: ConsumerId, attempt: u32) -> bool {
-        match &mut self.copies {
+    /// A connection has a copy with the number `attempt`, which an earlier leader has sent and which
+    /// ends at `until`. Returns whether it is of this round, which then ends no earlier.
+    pub(super) fn adopt(
+        &mut self,
+        seq: u64,
+        (consumer, attempt): (ConsumerId, u32),
+        until: Tick,
+        timers: &mut Timers,
+    ) -> bool {
+        let is_of_round = match &mut self.copies {
             RoundCopies::Inherited(inherited) => inherited.adopt(consumer, attempt),
             RoundCopies::One(_) | RoundCopies::Failed(_) | RoundCopies::Hedged(_) => false,
+        };
+        if is_of_round {
+            self.extend(seq, until, timers);
         }
+        is_of_round
     }
 
-    /// A copy that an earlier leader has sent was in flight at a hand-over. Returns whether this
-    /// round is that one.
-    pub(super) fn withhold(&mut self) -> bool {
+    /// A copy that an earlier leader has sent was in flight at a hand-over, and ends at `until`. It is
+    /// of this round if an earlier leader can have begun it.
+    pub(super) fn withhold(&mut self, seq: u64, until: Tick, timers: &mut Timers) {
         if let RoundCopies::Inherited(inherited) = &mut self.copies {
             inherited.withhold();
-            return true;
+            self.extend(seq, until, timers);
         }
-        false
     }
 
     /// A consumer of the round with the number `attempt` cannot be reached. Its live copy stays in
@@ -244,14 +268,20 @@ impl Round {
         }
     }
 
-    /// The copy of a consumer was never sent. Returns whether the round knows of copies that this
-    /// leader does not: it ends when they are gone, too.
-    pub(super) fn void_copy(&mut self, consumer: ConsumerId) -> bool {
+    /// The copy of a consumer was never sent.
+    pub(super) fn void_copy(&mut self, consumer: ConsumerId, now: Tick) -> VoidedCopy {
+        if !self.holders().any(|holder| holder == consumer) {
+            return VoidedCopy::Unknown;
+        }
         if let RoundCopies::Inherited(inherited) = &mut self.copies {
             inherited.void_copy(consumer);
-            return true;
+            return VoidedCopy::OthersUnknown;
         }
-        false
+        if self.holders().all(|holder| holder == consumer) {
+            return VoidedCopy::Only;
+        }
+        self.fail(consumer, CopyEnd::void(), now);
+        VoidedCopy::OthersStay
     }
 
     /// Whether connections had copies that this leader did not know of, all copies are gone, and none
@@ -328,7 +358,7 @@ impl Round {
         if let RoundCopies::Hedged(hedged) = &self.copies {
             hedged.end(timers);
         }
-        EndedRound(self)
+        EndedRound::new(self)
     }
 
     /// The number of the round before, if connections may have copies that this leader does not know
@@ -344,24 +374,6 @@ impl Round {
     #[cfg(test)]
     pub(super) fn has_timer(&self, timers: &Timers) -> bool {
         timers.get(self.end).is_some()
-    }
-}
-
-/// A round whose timers are gone; its copies are still with their consumers.
-#[derive(Debug)]
-pub(super) struct EndedRound(Round);
-
-impl EndedRound {
-    pub(super) fn until(&self) -> Tick {
-        self.0.until()
-    }
-
-    pub(super) const fn ack_timeout(&self) -> Duration {
-        self.0.ack_timeout()
-    }
-
-    pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {
-        self.0.holders()
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     ConsumerId, CopyId, Scheduler, UnansweredDelivery,
     consumer::DeliveryCopy,
     inherited_deliveries::InheritedRound,
-    round::{CopyEnd, Round},
+    round::{Round, VoidedCopy},
     task::PendingChange,
     task_table::PreviousState,
     timers::{CopyTimeout, Timer},
@@ -50,10 +50,10 @@ impl<S: Store> Scheduler<S> {
         let (seq, attempt) = (copy.seq, copy.attempt);
         let is_of_round = self.tasks.round_mut(seq).is_some_and(|(task, round)| {
             let is_this = task.id == copy.id && task.route == copy.route;
-            let is_of_round = is_this && round.adopt(consumer, attempt);
+            let (holder, timers) = ((consumer, attempt), &mut self.timers);
+            let is_of_round = is_this && round.adopt(seq, holder, until, timers);
             if is_of_round {
                 task.use_attempts(attempt);
-                round.extend(seq, until, &mut self.timers);
             }
             is_of_round
         });
@@ -130,25 +130,27 @@ impl<S: Store> Scheduler<S> {
         if unsent.is_none() {
             return;
         }
-        let now = self.now.monotonic;
-        match self.tasks.round_mut(*seq) {
-            Some((task, round)) if round.holders().any(|holder| holder == *consumer) => {
-                if round.void_copy(*consumer) {
-                    task.avoid(Some(*consumer));
-                    self.handle_round_copies_gone(*seq);
-                } else if round.holders().any(|holder| holder != *consumer) {
-                    if round.fail(*consumer, CopyEnd::void(), now) {
-                        self.advance_round(*seq);
-                    }
-                } else {
-                    task.avoid(Some(*consumer));
-                    self.tasks.end_round(*seq, &mut self.timers);
-                    self.offer_again(*seq);
-                }
-            }
-            _ => self.inherited.void_copy(*seq, *consumer),
-        }
+        self.void_copy(*seq, *consumer);
         self.release_copy(*consumer, unsent);
+    }
+
+    fn void_copy(&mut self, seq: u64, consumer: ConsumerId) {
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
+            return self.inherited.void_copy(seq, consumer);
+        };
+        match round.void_copy(consumer, self.now.monotonic) {
+            VoidedCopy::Unknown => self.inherited.void_copy(seq, consumer),
+            VoidedCopy::OthersStay => self.advance_round(seq),
+            VoidedCopy::OthersUnknown => {
+                task.avoid(Some(consumer));
+                self.handle_round_copies_gone(seq);
+            }
+            VoidedCopy::Only => {
+                task.avoid(Some(consumer));
+                self.tasks.end_round(seq, &mut self.timers);
+                self.offer_again(seq);
+            }
+        }
     }
 
     /// A task is acknowledged. It may not be loaded yet, and connections may have copies of it.

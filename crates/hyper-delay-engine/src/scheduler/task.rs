@@ -94,6 +94,7 @@ impl TaskInMemory {
     }
 
     /// The same task with terms of its own.
+    #[inline]
     pub(super) fn with_terms(self, terms: Option<Box<Terms>>) -> Self {
         Self { terms, ..self }
     }

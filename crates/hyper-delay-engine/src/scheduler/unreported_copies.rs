@@ -14,17 +14,10 @@ impl<S: Store> Scheduler<S> {
     /// Revisions were in flight at a hand-over.
     pub(super) fn withhold_deliveries(&mut self, tasks: Vec<(u64, Duration)>) {
         for (seq, left) in tasks {
-            let until = self.now.after(left);
+            let (until, timers) = (self.now.after(left), &mut self.timers);
             match self.tasks.round_mut(seq) {
-                Some((_, round)) => {
-                    if round.withhold() {
-                        round.extend(seq, until, &mut self.timers);
-                    }
-                }
-                None => {
-                    let timers = &mut self.timers;
-                    self.inherited.withhold(seq, until, timers);
-                }
+                Some((_, round)) => round.withhold(seq, until, timers),
+                None => self.inherited.withhold(seq, until, timers),
             }
             if self.tasks.is_ready(seq) {
                 self.claim_inherited(seq);

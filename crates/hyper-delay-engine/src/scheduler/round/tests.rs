@@ -81,6 +81,51 @@ fn the_timer_at_the_end_stays_until_the_round_ends() {
     }
 }
 
+#[test]
+fn a_round_without_its_only_copy_is_over_and_has_not_failed() {
+    let mut timers = timers();
+    let times = (Tick::ZERO, Duration::from_millis(100));
+    let mut round = Round::begin(SEQ, 1, times, None, &mut timers);
+    assert_eq!(round.void_copy(2, at(1)), VoidedCopy::Unknown);
+    assert_eq!(round.void_copy(1, at(1)), VoidedCopy::Only);
+    assert_eq!(round.step(SEQ, at(1), &mut timers), RoundStep::Wait);
+}
+
+#[test]
+fn a_hedged_round_goes_on_without_a_copy_that_was_never_sent() {
+    let mut timers = timers();
+    let times = (Tick::ZERO, Duration::from_millis(100));
+    let mut round = Round::begin(SEQ, 1, times, Some(Duration::ZERO), &mut timers);
+    round.record_sent(2);
+    assert_eq!(round.void_copy(2, at(1)), VoidedCopy::OthersStay);
+    assert_eq!(round.holders().collect::<Vec<_>>(), [1]);
+    assert_eq!(round.step(SEQ, at(1), &mut timers), RoundStep::Send);
+    assert_eq!(round.void_copy(1, at(2)), VoidedCopy::Only);
+}
+
+#[test]
+fn an_unreachable_consumer_leaves_a_round_whose_copies_are_not_known() {
+    let mut timers = timers();
+    let times = (Tick::ZERO, Duration::from_millis(100));
+    let mut round = Round::begin(SEQ, 1, times, Some(Duration::ZERO), &mut timers);
+    round.record_sent(2);
+    round.detach(1, 3, &mut timers);
+    assert_eq!(
+        (round.missing(), round.unreported_until()),
+        (1, Some(at(100)))
+    );
+    assert_eq!(round.void_copy(2, at(1)), VoidedCopy::OthersUnknown);
+    assert!(
+        !round.adopt(SEQ, (5, 2), at(300), &mut timers),
+        "an earlier round"
+    );
+    assert_eq!(round.until(), at(100));
+    assert!(round.adopt(SEQ, (5, 3), at(300), &mut timers));
+    assert_eq!((round.missing(), round.until()), (0, at(300)));
+    round.withhold(SEQ, at(400), &mut timers);
+    assert_eq!((round.missing(), round.until()), (1, at(400)));
+}
+
 /// What happens to a copy.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
