@@ -34,6 +34,11 @@ impl Now {
         self.monotonic + nanos(duration)
     }
 
+    /// Returns the time that is left until then. Zero if it has passed.
+    pub(crate) fn time_left(self, until: Tick) -> Duration {
+        Duration::from_nanos(until.since(self.monotonic))
+    }
+
     /// Converts `wall_millis` to monotonic time, assuming that the wall clock is not set until
     /// then. A past time becomes now.
     #[must_use]

@@ -218,10 +218,8 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.take_committed(revision.seq, PendingChange::Park) else {
             return;
         };
-        if let Some(route) = self.routes.get_mut(&task.route) {
-            route.note_parked(task.position(revision.seq));
-            self.routes.request_refill(task.route);
-        }
+        let position = task.position(revision.seq);
+        self.routes.note_parked(task.route, position);
     }
 
     /// A task is cancelled. Returns whether an open connection was given this revision and has not
@@ -251,7 +249,9 @@ impl<S: Store> Scheduler<S> {
     fn take_from_memory(&mut self, seq: u64) -> Option<(TaskInMemory, PreviousState)> {
         let (task, left) = self.tasks.remove(seq, &mut self.timers)?;
         if let PreviousState::Ready = left {
-            self.unqueue_from(&task.route, task.position(seq));
+            let position = task.position(seq);
+            self.routes
+                .unqueue(&task.route, position, self.settings.ready);
         }
         Some((task, left))
     }

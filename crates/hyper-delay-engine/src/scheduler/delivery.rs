@@ -113,7 +113,8 @@ impl<S: Store> Scheduler<S> {
                 }
             }
         }
-        self.request_refill(name);
+        self.routes
+            .request_refill_if_short(name, self.settings.ready);
         self.queue_for_credit(name, lacks_consumer, has_rested);
     }
 
@@ -153,24 +154,9 @@ impl<S: Store> Scheduler<S> {
     /// Takes a task from the queue of its route, as it is not to be delivered any more.
     pub(super) fn unqueue(&mut self, seq: u64) {
         if let Some(task) = self.tasks.get(seq) {
-            let (route, position) = (task.route.clone(), task.position(seq));
-            self.unqueue_from(&route, position);
-        }
-    }
-
-    pub(super) fn unqueue_from(&mut self, name: &Arc<str>, position: Position) {
-        if let Some(route) = self.routes.get_mut(name) {
-            route.unqueue(position);
-            self.request_refill(name);
-        }
-    }
-
-    /// Requests parked tasks if the queue of the route has become short.
-    fn request_refill(&mut self, name: &Arc<str>) {
-        let limit = self.settings.ready;
-        let route = self.routes.get(name);
-        if route.is_some_and(|route| route.wants_parked(limit)) {
-            self.routes.request_refill(name.clone());
+            let position = task.position(seq);
+            self.routes
+                .unqueue(&task.route, position, self.settings.ready);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reads tasks from disk: those of the near future, and parked ones of routes with consumers.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     Scheduler,
@@ -103,20 +103,11 @@ impl<S: Store> Scheduler<S> {
             return Ok(false);
         };
         let room = (2 * self.settings.window_tasks).saturating_sub(self.tasks.len());
-        let Some((from, most)) = route.parked_to_read(self.settings.ready, room) else {
+        let limit = self.settings.ready;
+        let Some(found) = route.read_parked(name, &self.view, limit, room)? else {
             return Ok(false);
         };
-        let mut found = Vec::new();
-        self.view.parked(name, from, |listed| {
-            found.push(listed);
-            match found.len() < most {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        })?;
-        let last = found.last().filter(|_| found.len() == most);
-        let backlog = last.map(|last| last.position.next());
-        route.set_backlog(backlog);
+        let has_more = route.backlog().is_some();
         let inherits = !self.inherited.is_empty();
         let mut inherited = Vec::new();
         for listed in found {
@@ -133,6 +124,6 @@ impl<S: Store> Scheduler<S> {
             self.claim_inherited(seq);
         }
         self.dispatch(name);
-        Ok(backlog.is_some())
+        Ok(has_more)
     }
 }

@@ -11,26 +11,37 @@
 //! order in which the jobs were submitted. While a change of a task is in flight, no other one
 //! begins.
 //!
-//! Each part owns its fields: `task_table` the states of the tasks, `round` the copies of a task in
-//! flight and their hedging, `route_table` the queues, `consumer_table` the connections and their
-//! credit, `horizon` the position up to which the disk was read, `pending_commits` the jobs that the
-//! committer has not reported yet, `declined_rounds` the rounds of a task that were no failures,
-//! `rate_limits` the token buckets, `stall_detector` and `clock_step` late calls and steps of the
-//! wall clock. [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `acks`,
-//! `commits`, `loading`, `stats` and `memory_gauges` have one method for each event.
+//! Each part owns its fields and decides alone what concerns only it. Its methods return what must
+//! follow elsewhere.
+//!
+//! - Tasks: `task` what is known of a task in memory, `task_table` their states, `round` the copies of
+//!   a task in flight and their hedging, `declined_rounds` the rounds that were no failures.
+//! - Deliveries: `route_table` and `route` the queues, `consumer_table` the connections and their
+//!   credit, `rate_limits` the token buckets, `paused_routes` what operators have paused.
+//! - Disk: `horizon` the position up to which it was read, `pending_commits` the jobs that the
+//!   committer has not reported yet; `expiry`, `retention` and `bulk_queue` the changes of many tasks,
+//!   which are read in steps.
+//! - Time: `stall_detector` and `clock_step` late calls and steps of the wall clock.
+//! - Leaders: `takeover_state` when this one began, `inherited_deliveries` what earlier ones have
+//!   delivered.
+//!
+//! [`Scheduler`] connects them. It has one method for each event: in `registration`, `scheduling`,
+//! `delivery`, `acks`, `commits`, `loading`, `removal`, `bulk`, `operator_requests`, `stats` and
+//! `memory_gauges`; and in `cluster`, `takeover` and `unreported_copies` those that only a cluster has.
 //!
 //! A connection is known here as a consumer of routes: what belongs to the connection itself is in the
 //! [`front`](crate::front). Requests and answers come with full names, and credit as a loan
 //! (`lent_credit`). In a cluster there is a scheduler for each shard, and connections of other nodes.
-//! `cluster`, `takeover` and `unreported_copies` have what only they need, `inherited_deliveries` the
-//! deliveries of earlier leaders.
 
 mod input;
 mod settings;
 
+mod bulk_queue;
+mod clock_step;
 mod consumer;
 mod consumer_table;
 mod declined_rounds;
+mod expiry;
 mod held_ids;
 mod horizon;
 mod inherited_deliveries;
@@ -39,10 +50,13 @@ mod low_water;
 mod paused_routes;
 mod pending_commits;
 mod rate_limits;
+mod removal_log;
 mod retention;
 mod round;
 mod route;
 mod route_table;
+mod stall_detector;
+mod takeover_state;
 mod task;
 mod task_table;
 mod timers;
@@ -51,24 +65,18 @@ mod write_deadline;
 mod acks;
 mod backoff;
 mod bulk;
-mod bulk_queue;
-mod clock_step;
 mod cluster;
 mod commits;
 mod delivery;
-mod expiry;
 mod loading;
 mod memory_gauges;
 mod operator_requests;
 mod registration;
 mod removal;
-mod removal_log;
 mod schedule_refusal;
 mod scheduling;
-mod stall_detector;
 mod stats;
 mod takeover;
-mod takeover_state;
 mod task_lookup;
 mod tick;
 mod unreported_copies;
@@ -81,8 +89,7 @@ pub use input::{
     RequestId, RequestNumber, RouteRequest, SchedulerEffects, SchedulerInput, SchedulerMessage,
     SentCopy, UnansweredDelivery, UnsentReason,
 };
-pub use operator_requests::AUDIT_TARGET;
-pub use operator_requests::{OperatorRequest, OperatorState};
+pub use operator_requests::{AUDIT_TARGET, OperatorRequest, OperatorState};
 pub use settings::SchedulerSettings;
 pub(crate) use stats::StatsFromDisk;
 pub use stats::{RouteSelection, StatsFromMemory};

@@ -100,6 +100,7 @@ fn time(op: &Op) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::TaskRevision;
 
     fn kick(at: u64) -> Op {
         Op::Kick {
@@ -127,5 +128,25 @@ mod tests {
             (requests.earliest_time(), requests.is_empty()),
             (None, true)
         );
+    }
+
+    #[test]
+    fn reading_waits_while_too_many_tasks_are_on_their_way_to_be_parked() {
+        let park = || {
+            Op::Park(TaskRevision {
+                route: "route".into(),
+                id: "id".into(),
+                seq: 1,
+                attempt: 0,
+            })
+        };
+        let mut requests = PendingCommits::default();
+        for _ in 0..MANY_PARKS {
+            assert!(!requests.has_many_parks());
+            requests.submit(park(), CommitToken::None);
+        }
+        assert!(requests.has_many_parks());
+        requests.remove_committed(&park());
+        assert!(!requests.has_many_parks());
     }
 }

@@ -1,8 +1,8 @@
 //! Removes tasks that no request names: those whose time has passed, and dead letters because of
 //! their age.
 //!
-//! A task in flight does not expire: it does when its round fails, or when the copies end that an
-//! earlier leader has sent.
+//! A task in flight stays: it expires when its round fails, or when the copies end that an earlier
+//! leader has sent.
 
 use race_wheel::Tick;
 

@@ -1,7 +1,8 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc};
 
 use super::{ConsumerId, settings::RouteSettings};
-use crate::ledger::Position;
+use crate::ledger::{LedgerView, ListedTask, Position};
+use hyper_delay_store::{Store, StoreError};
 
 /// The maximum number of parked tasks that one read returns.
 const PARKED: usize = 512;
@@ -151,13 +152,42 @@ impl Route {
         self.backlog.is_some() && self.queued() <= limit / 2
     }
 
-    /// Returns where to read parked tasks, and how many of them at most: `limit` tasks may be queued,
-    /// and there is `room` for as many in memory. A route with an empty queue gets one anyway.
-    pub(super) fn parked_to_read(&self, limit: usize, room: usize) -> Option<(Position, usize)> {
+    /// Returns where to read parked tasks, and how many of them at most. A route with an empty queue
+    /// gets one even if there is no room in memory.
+    fn parked_to_read(&self, limit: usize, room: usize) -> Option<(Position, usize)> {
         let from = self.backlog.filter(|_| self.wants_parked(limit))?;
         let least = usize::from(self.ready.is_empty());
         let most = (limit - self.queued()).min(PARKED).min(room.max(least));
         (most > 0).then_some((from, most))
+    }
+
+    /// Reads parked tasks of this route, whose name is `name`, if there is room for them: `limit` tasks
+    /// may be queued, and there is `room` for as many in memory. `None` if there is no room.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(super) fn read_parked(
+        &mut self,
+        name: &Arc<str>,
+        view: &LedgerView<impl Store>,
+        limit: usize,
+        room: usize,
+    ) -> Result<Option<Vec<ListedTask>>, StoreError> {
+        let Some((from, most)) = self.parked_to_read(limit, room) else {
+            return Ok(None);
+        };
+        let mut found = Vec::new();
+        view.parked(name, from, |listed| {
+            found.push(listed);
+            match found.len() < most {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        let last = found.last().filter(|_| found.len() == most);
+        self.set_backlog(last.map(|last| last.position.next()));
+        Ok(Some(found))
     }
 
     /// The parked tasks up to `backlog` were read.
@@ -185,6 +215,11 @@ impl Route {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        ledger::{Op, Outcome, TaskRevision},
+        scheduler::tests::stored_tasks::StoredTasks,
+    };
+    use hyper_delay_protocol::Terms;
 
     fn route(consumers: &[ConsumerId]) -> Route {
         let mut route = Route::new(RouteSettings::default());
@@ -253,5 +288,32 @@ mod tests {
         assert_eq!(route.parked_to_read(4, 9), None, "more than half is queued");
         route.set_backlog(None);
         assert_eq!(route.parked_to_read(9, 9), None, "nothing is parked");
+    }
+
+    #[test]
+    fn parked_tasks_are_read_in_parts() {
+        let mut stored = StoredTasks::new();
+        for (id, at) in [("a", 1), ("b", 2), ("c", 3)] {
+            let revision = TaskRevision {
+                route: "route".into(),
+                id: id.into(),
+                seq: stored.schedule(id, at, Terms::default()),
+                attempt: 0,
+            };
+            let parked = stored.apply(&Op::Park(revision));
+            assert_eq!(parked, Outcome::Applied(true));
+        }
+        let (view, name) = (stored.view(), "route".into());
+        let mut route = route(&[1]);
+        let mut read = |limit, room| {
+            let found = route.read_parked(&name, &view, limit, room).unwrap();
+            found.map(|found| found.iter().map(|task| task.id.to_string()).collect())
+        };
+        let ids = |ids: &[&str]| -> Option<Vec<String>> {
+            Some(ids.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(read(2, 9), ids(&["a", "b"]));
+        assert_eq!(read(2, 9), ids(&["c"]));
+        assert_eq!(read(2, 9), None, "all are read");
     }
 }

@@ -11,7 +11,7 @@ use super::{
     route::{RemainingConsumers, Route},
     settings::RouteSettings,
 };
-use crate::key_hash::KeyHash;
+use crate::{key_hash::KeyHash, ledger::Position};
 
 /// The routes that have consumers.
 #[derive(Debug, Default)]
@@ -113,6 +113,32 @@ impl RouteTable {
         self.wanting.insert(name);
     }
 
+    /// A route may have room for what is parked if its queue is short: `limit` tasks may be queued.
+    pub(super) fn request_refill_if_short(&mut self, name: &Arc<str>, limit: usize) {
+        let route = self.by_name.get(name);
+        if route.is_some_and(|route| route.wants_parked(limit)) {
+            self.wanting.insert(name.clone());
+        }
+    }
+
+    /// A queued task is not to be delivered any more; `limit` tasks may be queued.
+    pub(super) fn unqueue(&mut self, name: &Arc<str>, position: Position, limit: usize) {
+        if let Some(route) = self.by_name.get_mut(name) {
+            route.unqueue(position);
+            if route.wants_parked(limit) {
+                self.wanting.insert(name.clone());
+            }
+        }
+    }
+
+    /// A task is parked on disk. Its route reads it once it has room.
+    pub(super) fn note_parked(&mut self, name: Arc<str>, position: Position) {
+        if let Some(route) = self.by_name.get_mut(&name) {
+            route.note_parked(position);
+            self.wanting.insert(name);
+        }
+    }
+
     /// The routes that may have room for what is parked, since the last call.
     pub(super) fn take_refill_requests(&mut self) -> FxHashSet<Arc<str>> {
         mem::take(&mut self.wanting)
@@ -125,5 +151,56 @@ impl RouteTable {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Route)> {
         self.by_name.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUTE: &str = "route";
+
+    fn position(seq: u64) -> Position {
+        Position { at: 5, seq }
+    }
+
+    /// A route with a consumer, of which nothing is parked.
+    fn routes() -> RouteTable {
+        let mut routes = RouteTable::default();
+        routes.register(&ROUTE.into(), 1, false, RouteSettings::default);
+        routes.get_mut(ROUTE).unwrap().set_backlog(None);
+        routes
+    }
+
+    #[test]
+    fn a_route_whose_queue_has_become_short_reads_what_is_parked() {
+        let (mut routes, name) = (routes(), ROUTE.into());
+        let route = routes.get_mut(ROUTE).unwrap();
+        for seq in 1..=3 {
+            route.queue(position(seq));
+        }
+        routes.unqueue(&name, position(1), 2);
+        assert!(routes.has_no_refill_request(), "nothing is parked");
+        routes.note_parked(name.clone(), position(9));
+        assert_eq!(routes.take_refill_requests().len(), 1);
+        routes.request_refill_if_short(&name, 2);
+        assert!(routes.has_no_refill_request(), "two of two are queued");
+        routes.unqueue(&name, position(2), 2);
+        assert!(routes.take_refill_requests().contains(ROUTE));
+        routes.note_parked("other".into(), position(9));
+        assert!(routes.has_no_refill_request(), "it has no consumer");
+    }
+
+    #[test]
+    fn a_closed_connection_leaves_its_routes_one_by_one() {
+        let mut routes = routes();
+        routes.queue_departure(1, ["a".into(), "b".into()].into_iter().collect());
+        routes.queue_departure(2, BTreeSet::new());
+        assert_eq!((routes.departing(), routes.has_departed()), (2, true));
+        assert_eq!(routes.next_departed(), Some((1, "a".into())));
+        assert_eq!(routes.departing(), 1);
+        assert_eq!(routes.next_departed(), Some((1, "b".into())));
+        assert_eq!(routes.next_departed(), None);
+        assert!(!routes.has_departed());
     }
 }

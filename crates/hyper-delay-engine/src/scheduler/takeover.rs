@@ -206,16 +206,12 @@ impl<S: Store> Scheduler<S> {
                 id: copy.id.clone(),
                 seq: copy.seq,
                 attempt: copy.attempt,
-                left: self.time_left(until),
+                left: self.now.time_left(until),
             };
             Some((consumer, adopted))
         });
         let mut copies: Vec<(ConsumerId, UnansweredDelivery)> = copies.collect();
         copies.sort_unstable_by(|(a, one), (b, other)| (a, &one.id).cmp(&(b, &other.id)));
         copies.into_iter()
-    }
-
-    pub(super) fn time_left(&self, until: Tick) -> Duration {
-        Duration::from_nanos(until.since(self.now.monotonic))
     }
 }

@@ -124,6 +124,6 @@ impl<S: Store> Scheduler<S> {
             None => self.inherited.get(seq)?.unreported_until(),
         };
         let until = until.filter(|until| *until > self.now.monotonic)?;
-        Some(self.time_left(until))
+        Some(self.now.time_left(until))
     }
 }
