@@ -2,34 +2,31 @@
 
 use std::sync::Arc;
 
-use super::{ConsumerId, CreditChange, Scheduler, SchedulerMessage};
+use super::{ConsumerId, CreditChange, Scheduler, SchedulerMessage, lent_credit::LentCredit};
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// A connection is lent credit.
     pub(crate) fn lend(&mut self, consumer: ConsumerId, credit: u16) {
-        let state = self.consumers.get_mut(consumer);
-        let returned = state.map(|state| state.change_loan(|lending| lending.lend(credit)));
-        self.send_returned_credit(consumer, returned);
+        self.change_loan(consumer, |loan| loan.lend(credit));
         self.dispatch_for(consumer);
     }
 
     /// Recalls credit that a connection was lent.
     pub(crate) fn recall(&mut self, consumer: ConsumerId, credit: u16) {
-        let state = self.consumers.get_mut(consumer);
-        let returned = state.map(|state| state.change_loan(|lending| lending.recall(credit)));
-        self.send_returned_credit(consumer, returned);
+        self.change_loan(consumer, |loan| loan.recall(credit));
     }
 
     /// Returns the recalled credit of a connection that no copy uses any more.
     pub(super) fn return_unused_credit(&mut self, consumer: ConsumerId) {
-        let state = self.consumers.get_mut(consumer);
-        let returned = state.map(|state| state.change_loan(|_| ()));
-        self.send_returned_credit(consumer, returned);
+        self.change_loan(consumer, |_| ());
     }
 
-    fn send_returned_credit(&mut self, consumer: ConsumerId, credit: Option<u16>) {
-        if let Some(credit) = credit.filter(|credit| *credit > 0) {
+    /// Changes the loan of a connection, and returns what of it is recalled and unused.
+    fn change_loan(&mut self, consumer: ConsumerId, change: impl FnOnce(&mut LentCredit)) {
+        let state = self.consumers.get_mut(consumer);
+        let credit = state.map_or(0, |state| state.change_loan(change));
+        if credit > 0 {
             let message = SchedulerMessage::Credit(CreditChange::Returned(credit));
             self.messages.push((consumer, message));
         }

@@ -2,7 +2,6 @@
 
 use super::{
     CommitToken, CommittedJob, Scheduler,
-    operator_requests::log_audit,
     schedule_refusal::schedule_refusal,
     task::{DueBy, PendingChange, TaskInMemory},
     task_table::PreviousState,
@@ -24,14 +23,6 @@ impl<S: Store> Scheduler<S> {
     fn handle_committed_job(&mut self, committed: CommittedJob) {
         let CommittedJob { op, token, outcome } = committed;
         self.commits.remove_committed(&op);
-        let op = match op {
-            Op::Audited(audited) => {
-                self.end_operation(&audited.op);
-                log_audit(&audited, &outcome);
-                audited.op
-            }
-            op => op,
-        };
         match (op, outcome) {
             (
                 Op::Schedule(order),
@@ -75,41 +66,13 @@ impl<S: Store> Scheduler<S> {
                     in_flight,
                 });
             }
-            (Op::Kick { route, id, at }, Outcome::Kicked(kicked)) => {
-                let found = kicked.is_some();
-                if let Some(kicked) = kicked {
-                    let seq = kicked.seq;
-                    self.add_task(
-                        seq,
-                        TaskInMemory::from_kicked(route.clone(), id.clone(), at, kicked),
-                    );
-                }
-                self.reply_to_token(token, || Reply::Kicked { id, route, found });
-            }
-            (Op::Delete { route, id }, Outcome::Cancelled(seq)) => {
-                if let Some(seq) = seq {
-                    self.remove_task(seq);
-                }
-                let found = seq.is_some();
-                self.reply_to_token(token, || Reply::Deleted { id, route, found });
-            }
-            (Op::Pause(route), Outcome::Applied(changed)) => {
-                self.route_paused(route.clone());
-                self.reply_to_token(token, || Reply::Paused { route, changed });
-            }
-            (Op::Resume(route), Outcome::Applied(changed)) => {
-                let name = route.clone();
-                self.reply_to_token(token, || Reply::Resumed { route, changed });
-                self.route_resumed(&name);
-            }
-            (Op::BeginBulk(bulk), Outcome::BulkBegun(job)) => {
-                self.handle_bulk_begun(*bulk, job, token);
-            }
+            (Op::Audited(audited), outcome) => self.handle_operated(*audited, outcome, token),
             (Op::Sweep(sweep), outcome) => self.handle_swept(sweep, outcome),
             (Op::AdvanceBulk(advance), outcome) => self.handle_advanced(*advance, &outcome, token),
-            (Op::Count { .. } | Op::AdvanceLowWater(_) | Op::Audited(_), _)
-            | (Op::Cancel { .. } | Op::Kick { .. } | Op::Delete { .. }, _)
-            | (Op::Pause(_) | Op::Resume(_) | Op::BeginBulk(_), _) => {}
+            // Those of operators are audited.
+            (Op::Count { .. } | Op::AdvanceLowWater(_) | Op::Cancel { .. }, _)
+            | (Op::Kick { .. } | Op::Delete { .. } | Op::BeginBulk(_), _)
+            | (Op::Pause(_) | Op::Resume(_), _) => {}
         }
     }
 

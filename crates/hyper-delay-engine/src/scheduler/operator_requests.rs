@@ -8,6 +8,7 @@ use super::{
     CommitToken, RequestId, Scheduler,
     bulk_queue::{MAX_JOBS, RunningBulkJob},
     paused_routes::PausedRoutes,
+    task::TaskInMemory,
 };
 use crate::{
     ledger::{Actor, AuditedChange, AuditedOp, NewBulkJob, Op, Outcome},
@@ -89,17 +90,56 @@ impl<S: Store> Scheduler<S> {
         self.reply(to, Reply::Error(refusal));
     }
 
-    /// An operation of an operator is on disk, or refused.
-    pub(super) fn end_operation(&mut self, op: &Op) {
-        match op {
+    /// An operation of an operator is on disk, or has changed nothing.
+    pub(super) fn handle_operated(
+        &mut self,
+        audited: AuditedOp,
+        outcome: Outcome,
+        token: CommitToken,
+    ) {
+        log_audit(&audited, &outcome);
+        match &audited.op {
             Op::BeginBulk(_) => self.bulk.end_begin(),
             Op::Pause(route) => self.paused.end_pause(route),
+            _ => {}
+        }
+        match (audited.op, outcome) {
+            (Op::Kick { route, id, at }, Outcome::Kicked(kicked)) => {
+                let found = kicked.is_some();
+                if let Some(kicked) = kicked {
+                    let seq = kicked.seq;
+                    self.add_task(
+                        seq,
+                        TaskInMemory::from_kicked(route.clone(), id.clone(), at, kicked),
+                    );
+                }
+                self.reply_to_token(token, || Reply::Kicked { id, route, found });
+            }
+            (Op::Delete { route, id }, Outcome::Cancelled(seq)) => {
+                if let Some(seq) = seq {
+                    self.remove_task(seq);
+                }
+                let found = seq.is_some();
+                self.reply_to_token(token, || Reply::Deleted { id, route, found });
+            }
+            (Op::Pause(route), Outcome::Applied(changed)) => {
+                self.route_paused(route.clone());
+                self.reply_to_token(token, || Reply::Paused { route, changed });
+            }
+            (Op::Resume(route), Outcome::Applied(changed)) => {
+                let name = route.clone();
+                self.reply_to_token(token, || Reply::Resumed { route, changed });
+                self.route_resumed(&name);
+            }
+            (Op::BeginBulk(bulk), Outcome::BulkBegun(job)) => {
+                self.handle_bulk_begun(*bulk, job, token);
+            }
             _ => {}
         }
     }
 
     /// A route is paused on disk: what waits in memory for a consumer to have room waits on disk.
-    pub(super) fn route_paused(&mut self, name: Arc<str>) {
+    fn route_paused(&mut self, name: Arc<str>) {
         if !self.paused.pause(name.clone()) {
             return;
         }
@@ -120,7 +160,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A route is resumed. Its parked tasks come first.
-    pub(super) fn route_resumed(&mut self, name: &Arc<str>) {
+    fn route_resumed(&mut self, name: &Arc<str>) {
         if self.paused.resume(name) {
             self.refill(name);
             self.dispatch(name);
@@ -152,7 +192,7 @@ fn new_bulk(request: BulkRequest, at: u64, actor: Actor) -> NewBulkJob {
 }
 
 /// Logs an operation of an operator that has changed something.
-pub(super) fn log_audit(audited: &AuditedOp, outcome: &Outcome) {
+fn log_audit(audited: &AuditedOp, outcome: &Outcome) {
     let Some(AuditedChange {
         act,
         route,
