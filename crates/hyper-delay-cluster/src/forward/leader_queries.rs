@@ -1,23 +1,19 @@
 //! Queries of the leaders of several shards, which are answered together.
 
+mod query;
+
+pub(super) use query::{Query, QueryOutcome};
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    time::Duration,
 };
 
 use race_wheel::Tick;
 
-use super::{
-    Forwarder,
-    leader_session::{PendingRequest, QueueableRequest, ReplyAction},
-    wire::{ForwardedRequest, LeaderQuery, LeaderQueryAnswer},
-};
-use crate::{ShardId, shard_of_seq};
-use hyper_delay_engine::{
-    front::{ConsumerMessage, Pending, ReplyTo, StatsRequest, TaskLookup},
-    scheduler::{ConsumerId, StatsFromMemory},
-};
-use hyper_delay_protocol::{Code, DueCounts, Refusal, Reply};
+use super::wire::{LeaderQuery, LeaderQueryAnswer};
+use crate::ShardId;
+use hyper_delay_engine::clock::Now;
 
 const LATE: &str = "this node has not caught up with the others in time: send it again, or ask \
     another node";
@@ -29,290 +25,149 @@ pub(super) struct QueryId(u64);
 /// The number of a caller that waits for an answer of the forwarder.
 pub(crate) type CallerId = u64;
 
-/// No connection has this number.
-const NO_CONSUMER: ConsumerId = 0;
-
 /// The queries without an answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LeaderQueries {
+    shards: u16,
+    /// A query fails after this time.
+    patience: Duration,
     last: u64,
     open: BTreeMap<QueryId, OpenQuery>,
+    /// The entries that the replica of this node must contain before a shard counts as answered.
+    waiting: BTreeSet<(ShardId, u64, QueryId)>,
 }
 
 /// A query.
 #[derive(Debug)]
 struct OpenQuery {
-    progress: QueryProgress,
+    query: Query,
     /// The shards that have not answered.
     unanswered: BTreeSet<ShardId>,
-    /// It is given up then.
     expires: Tick,
 }
 
-/// The kind of a query, with the answers so far.
-#[derive(Debug)]
-enum QueryProgress {
-    /// Which tasks are in flight.
-    InFlight(Box<TaskLookup>, BTreeMap<u64, u32>),
-    /// Counts of what is in memory.
-    Counts(Box<StatsRequest>, Vec<StatsFromMemory>),
-    /// How many tasks wait for the minutes, hours and days ahead.
-    Future(ReplyTo, Box<DueCounts>),
-    /// Whether a route has consumers.
-    HasConsumers(CallerId, Option<bool>),
-    /// That the replicas of this node contain all that was acknowledged before.
-    Fresh(CallerId),
+/// A shard whose leader answers a query.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AnsweringShard {
+    pub(super) id: ShardId,
+    /// No other leads by now, so the end of the journal that the leader names counts.
+    pub(super) leadership_holds: bool,
+    /// The last entry that the replica of this node contains.
+    pub(super) applied: u64,
 }
 
-impl Forwarder {
-    /// A connection has read tasks: the leaders know which are in flight.
-    pub(super) fn query_in_flight(&mut self, seen: Box<TaskLookup>) {
-        let mut of_shards: BTreeMap<ShardId, Vec<u64>> = BTreeMap::new();
-        for seq in &seen.seqs {
-            of_shards.entry(shard_of_seq(*seq)).or_default().push(*seq);
+/// The state of a query after an answer.
+#[derive(Debug)]
+pub(super) enum QueryState {
+    /// It waits for other shards or for the replica of this node, or was given up.
+    Open,
+    /// The present leader of the shard must be asked this.
+    AskAgain(LeaderQuery),
+    /// All shards have answered.
+    Answered(Query),
+}
+
+impl LeaderQueries {
+    pub(super) const fn new(shards: u16, patience: Duration) -> Self {
+        Self {
+            shards,
+            patience,
+            last: 0,
+            open: BTreeMap::new(),
+            waiting: BTreeSet::new(),
         }
-        // A restored store can have numbers of any shard.
-        of_shards.retain(|shard, _| shard.0 < self.setup.shards);
-        let queries = of_shards.into_iter();
-        let queries = queries.map(|(shard, seqs)| (shard, LeaderQuery::InFlight(seqs)));
-        let queries = queries.collect();
-        self.start_query(QueryProgress::InFlight(seen, BTreeMap::new()), queries);
     }
 
-    /// A connection has read counts: the leaders know what is in memory.
-    pub(super) fn query_counts(&mut self, request: Box<StatsRequest>) {
-        // The sums are of all shards, also if one route is listed.
-        let queries = self.shards_of(None);
-        let queries = queries.map(|shard| (shard, LeaderQuery::Counts(request.selection.clone())));
-        let queries = queries.collect();
-        self.start_query(QueryProgress::Counts(request, Vec::new()), queries);
-    }
-
-    /// Asks the leader of a route whether it has consumers.
-    pub(super) fn query_consumers(&mut self, id: CallerId, route: Arc<str>) {
-        let queries = vec![(
-            self.front.shard_of(&route),
-            LeaderQuery::HasConsumers(route),
-        )];
-        self.start_query(QueryProgress::HasConsumers(id, None), queries);
-    }
-
-    /// A connection asks how many tasks wait: the leaders count them.
-    pub(super) fn query_forecast(&mut self, reply_to: ReplyTo) {
-        let now = self.now.wall_millis();
-        let queries = self.shards_of(None);
-        let queries = queries
-            .map(|shard| (shard, LeaderQuery::Future(now)))
-            .collect();
-        self.start_query(QueryProgress::Future(reply_to, Box::default()), queries);
-    }
-
-    /// A caller is about to read the replicas of this node, of a route or of all.
-    pub(super) fn query_applied(&mut self, id: CallerId, route: Option<&str>) {
-        let queries = self
-            .shards_of(route)
-            .map(|shard| (shard, LeaderQuery::Applied));
-        let queries = queries.collect();
-        self.start_query(QueryProgress::Fresh(id), queries);
-    }
-
-    fn shards_of(&self, route: Option<&str>) -> impl Iterator<Item = ShardId> + use<> {
-        let shards = match route {
-            Some(route) => {
-                let shard = self.front.shard_of(route).0;
-                shard..shard + 1
-            }
-            None => 0..self.setup.shards,
-        };
-        shards.map(ShardId)
-    }
-
-    fn start_query(&mut self, progress: QueryProgress, queries: Vec<(ShardId, LeaderQuery)>) {
-        self.queries.last += 1;
-        let id = QueryId(self.queries.last);
-        let query = OpenQuery {
-            progress,
-            unanswered: queries.iter().map(|(shard, _)| *shard).collect(),
-            expires: self.now.after(2 * self.setup.lease),
-        };
-        self.queries.open.insert(id, query);
-        for (shard, query) in queries {
-            self.ask_leader(id, shard, query);
-        }
-        self.finish_query(id);
-    }
-
-    /// The leader of a shard has answered a query.
-    pub(super) fn handle_query_answer(
+    /// Starts a query. Returns its number, and what the leader of each shard must be asked.
+    pub(super) fn start(
         &mut self,
-        shard: ShardId,
-        number: u32,
+        query: Query,
+        now: Now,
+    ) -> (QueryId, Vec<(ShardId, LeaderQuery)>) {
+        let questions = query.questions(self.shards, now.wall_millis());
+        self.last += 1;
+        let id = QueryId(self.last);
+        let query = OpenQuery {
+            query,
+            unanswered: questions.iter().map(|(shard, _)| *shard).collect(),
+            expires: now.after(self.patience),
+        };
+        self.open.insert(id, query);
+        (id, questions)
+    }
+
+    /// The leader of a shard has answered.
+    pub(super) fn answer(
+        &mut self,
+        id: QueryId,
+        shard: AnsweringShard,
         answer: LeaderQueryAnswer,
-    ) {
-        let now = self.now.monotonic;
-        let session = self.session(shard);
-        // The end of the journal that a leader names counts only if no other leads by now.
-        let holds = session
-            .active()
-            .is_some_and(|active| active.authority.holds(now));
-        let Some(PendingRequest {
-            action: ReplyAction::Query(id),
-            ..
-        }) = session.pending.remove(&number)
-        else {
-            return;
+    ) -> QueryState {
+        let Some(query) = self.open.get_mut(&id) else {
+            return QueryState::Open;
         };
-        let applied = session.applied;
-        let Some(query) = self.queries.open.get_mut(&id) else {
-            return;
-        };
-        match (&mut query.progress, answer) {
-            (QueryProgress::InFlight(_, known), LeaderQueryAnswer::InFlight(seqs)) => {
-                known.extend(seqs);
+        match query.query.add(answer) {
+            Some(_) if !shard.leadership_holds => {
+                return QueryState::AskAgain(LeaderQuery::Applied);
             }
-            (QueryProgress::Counts(_, known), LeaderQueryAnswer::Counts(counted)) => {
-                known.push(counted);
+            Some(seq) if seq > shard.applied => {
+                self.waiting.insert((shard.id, seq, id));
+                return QueryState::Open;
             }
-            (QueryProgress::HasConsumers(_, known), LeaderQueryAnswer::HasConsumers(has)) => {
-                *known = Some(has);
-            }
-            (QueryProgress::Future(_, sum), LeaderQueryAnswer::Future(future))
-                if sum.minutes.tasks.is_empty() =>
-            {
-                *sum = future;
-            }
-            (QueryProgress::Future(_, sum), LeaderQueryAnswer::Future(future)) => sum.add(&future),
-            (QueryProgress::Fresh(_), LeaderQueryAnswer::Applied(_)) if !holds => {
-                return self.ask_leader(id, shard, LeaderQuery::Applied);
-            }
-            (QueryProgress::Fresh(_), LeaderQueryAnswer::Applied(seq)) if seq > applied => {
-                let waiting = &mut self.session(shard).waiting_queries;
-                return waiting.entry(seq).or_default().push(id);
-            }
-            (QueryProgress::Fresh(_), LeaderQueryAnswer::Applied(_)) => {}
-            (_, answer) => debug_assert!(false, "{answer:?} answers something else"),
+            Some(_) | None => {}
         }
-        self.answered_by(id, shard);
-    }
-
-    fn ask_leader(&mut self, id: QueryId, shard: ShardId, query: LeaderQuery) {
-        let pending = PendingRequest {
-            consumer: NO_CONSUMER,
-            tag: None,
-            weight: 0,
-            route: None,
-            id: None,
-            change: Pending::NONE,
-            action: ReplyAction::Query(id),
-        };
-        let request = QueueableRequest::Request(Box::new(ForwardedRequest::Query(query)), pending);
-        self.forward(shard, NO_CONSUMER, request);
-    }
-
-    /// A replica of this node contains what these queries wait for.
-    pub(super) fn has_caught_up(&mut self, shard: ShardId, ids: Vec<QueryId>) {
-        for id in ids {
-            self.answered_by(id, shard);
+        match self.answered_by(id, shard.id) {
+            Some(query) => QueryState::Answered(query),
+            None => QueryState::Open,
         }
     }
 
-    fn answered_by(&mut self, id: QueryId, shard: ShardId) {
-        if let Some(query) = self.queries.open.get_mut(&id) {
-            query.unanswered.remove(&shard);
-        }
-        self.finish_query(id);
+    /// The replica of this node contains this entry. Returns the queries that are answered by it.
+    pub(super) fn replica_applied(&mut self, shard: ShardId, seq: u64) -> Vec<Query> {
+        let places = (shard, 0, QueryId(0))..=(shard, seq, QueryId(u64::MAX));
+        let reached: Vec<_> = self.waiting.range(places).copied().collect();
+        let answered = reached.into_iter().filter_map(|waiting| {
+            self.waiting.remove(&waiting);
+            self.answered_by(waiting.2, shard)
+        });
+        answered.collect()
     }
 
-    /// Answers a query if all shards have answered.
-    fn finish_query(&mut self, id: QueryId) {
-        let query = self.queries.open.get(&id);
-        if query.is_none_or(|query| !query.unanswered.is_empty()) {
-            return;
-        }
-        let (to, reply) = match self.queries.open.remove(&id).map(|it| it.progress) {
-            Some(QueryProgress::InFlight(seen, in_flight)) => seen.complete(&in_flight),
-            Some(QueryProgress::Counts(request, counted)) => {
-                let connections = self.front.len() as u64;
-                let room = self.setup.max_line_bytes;
-                request.complete(counted, connections, &self.metrics, room)
-            }
-            Some(QueryProgress::HasConsumers(id, known)) => {
-                let has = known.ok_or_else(|| Refusal::new(Code::Unavailable, LATE));
-                return self.effects.has_consumers.push((id, has));
-            }
-            Some(QueryProgress::Future(reply_to, future)) => (reply_to, Reply::Future(future)),
-            Some(QueryProgress::Fresh(id)) => return self.effects.fresh.push((id, Ok(()))),
-            None => return,
-        };
-        self.reply_to_query(to, reply);
+    fn answered_by(&mut self, id: QueryId, shard: ShardId) -> Option<Query> {
+        self.open.get_mut(&id)?.unanswered.remove(&shard);
+        self.take_answered(id)
+    }
+
+    /// Removes and returns a query if all shards have answered it.
+    pub(super) fn take_answered(&mut self, id: QueryId) -> Option<Query> {
+        let query = self.open.get(&id);
+        query.filter(|query| query.unanswered.is_empty())?;
+        self.open.remove(&id).map(|query| query.query)
     }
 
     /// A shard does not answer: the query fails.
-    pub(super) fn fail_query(&mut self, id: QueryId, message: &str) {
-        let Some(query) = self.queries.open.remove(&id) else {
-            return;
-        };
-        for session in &mut self.sessions {
-            session.waiting_queries.retain(|_, ids| {
-                ids.retain(|waiting| *waiting != id);
-                !ids.is_empty()
-            });
-        }
-        let refusal = |route: Option<Arc<str>>| Refusal {
-            route,
-            ..Refusal::new(Code::Unavailable, message)
-        };
-        let (to, refusal) = match query.progress {
-            QueryProgress::InFlight(seen, _) => {
-                let (route, id) = match seen.reply {
-                    Reply::Task { route, id, .. } => (Some(route), Some(id)),
-                    _ => (None, None),
-                };
-                (
-                    seen.reply_to,
-                    Refusal {
-                        id,
-                        ..refusal(route)
-                    },
-                )
-            }
-            QueryProgress::Future(reply_to, _) => (reply_to, refusal(None)),
-            QueryProgress::HasConsumers(id, _) => {
-                return self.effects.has_consumers.push((id, Err(refusal(None))));
-            }
-            QueryProgress::Counts(request, _) => {
-                (request.reply_to, refusal(request.selection.route))
-            }
-            QueryProgress::Fresh(id) => return self.effects.fresh.push((id, Err(refusal(None)))),
-        };
-        self.reply_to_query(to, Reply::Error(refusal));
+    pub(super) fn fail(&mut self, id: QueryId, message: &str) -> Option<QueryOutcome> {
+        let query = self.open.remove(&id)?;
+        self.waiting.retain(|(_, _, waiting)| *waiting != id);
+        Some(query.query.refuse(message))
     }
 
     /// Gives up queries that this node cannot answer, because it does not catch up.
-    pub(super) fn expire_queries(&mut self) {
-        let now = self.now.monotonic;
-        let expired = self.queries.open.iter();
+    pub(super) fn expire(&mut self, now: Tick) -> Vec<QueryOutcome> {
+        let expired = self.open.iter();
         let expired = expired.filter(|(_, query)| query.expires <= now);
         let expired: Vec<QueryId> = expired.map(|(id, _)| *id).collect();
-        for id in expired {
-            self.fail_query(id, LATE);
-        }
+        let expired = expired.into_iter();
+        expired.filter_map(|id| self.fail(id, LATE)).collect()
     }
 
     /// Returns when the next query expires.
-    pub(super) fn next_query_expiry(&self) -> Option<Tick> {
+    pub(super) fn next_expiry(&self) -> Option<Tick> {
         // All wait equally long.
-        let (_, first) = self.queries.open.first_key_value()?;
+        let (_, first) = self.open.first_key_value()?;
         Some(first.expires)
     }
-
-    fn reply_to_query(&mut self, to: ReplyTo, reply: Reply) {
-        let ReplyTo {
-            consumer,
-            tag,
-            weight,
-        } = to;
-        let message = ConsumerMessage::Reply { reply, tag, weight };
-        self.effects.messages.push((consumer, message));
-    }
 }
+
+#[cfg(test)]
+mod tests;

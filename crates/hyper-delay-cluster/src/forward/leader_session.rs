@@ -53,8 +53,6 @@ pub(super) struct LeaderSession {
     pub(super) contents: TaskContents,
     /// Copies whose content this node does not have yet, by the place of the journal.
     pub(super) awaiting_copies: BTreeMap<u64, Vec<AwaitingCopy>>,
-    /// Queries that wait until the replica of this node contains an entry.
-    pub(super) waiting_queries: BTreeMap<u64, Vec<QueryId>>,
 }
 
 /// The state of a session.
@@ -190,7 +188,6 @@ impl LeaderSession {
             applied: 0,
             contents: TaskContents::Available,
             awaiting_copies: BTreeMap::new(),
-            waiting_queries: BTreeMap::new(),
         }
     }
 

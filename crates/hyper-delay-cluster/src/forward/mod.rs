@@ -26,6 +26,7 @@ mod leader_queries;
 mod leader_session;
 mod lend_credit;
 mod operator_requests;
+mod query_leaders;
 mod requests;
 mod served_connection;
 mod session_lifecycle;
@@ -43,7 +44,7 @@ use std::{
 
 use self::{
     deliveries::LeaderCopy,
-    leader_queries::LeaderQueries,
+    leader_queries::{LeaderQueries, Query},
     leader_session::{LeaderSession, PendingRequest},
     served_connection::ServedConnection,
     wire::{ToLeader, ToServing},
@@ -165,6 +166,7 @@ pub(crate) struct Forwarder {
 impl Forwarder {
     pub(crate) fn new(setup: ForwarderSetup, metrics: Arc<Metrics>, now: Now) -> Self {
         let sessions = (0..setup.shards).map(|_| LeaderSession::new(now.monotonic));
+        let queries = LeaderQueries::new(setup.shards, 2 * setup.lease);
         Self {
             sessions: sessions.collect(),
             linked: BTreeSet::from([setup.node.clone()]),
@@ -172,7 +174,7 @@ impl Forwarder {
             setup,
             now,
             served: BTreeMap::new(),
-            queries: LeaderQueries::default(),
+            queries,
             has_rival: false,
             is_ending: false,
             metrics,
@@ -194,8 +196,10 @@ impl Forwarder {
             ForwarderEvent::LeaderMessage(node, shard, message) => {
                 self.handle_leader_message(&node, shard, message);
             }
-            ForwarderEvent::HasConsumers(id, route) => self.query_consumers(id, route),
-            ForwarderEvent::Fresh(id, route) => self.query_applied(id, route.as_deref()),
+            ForwarderEvent::HasConsumers(id, route) => {
+                self.query(Query::has_consumers(id, route));
+            }
+            ForwarderEvent::Fresh(id, route) => self.query(Query::fresh(id, route)),
         }
     }
 
@@ -211,7 +215,7 @@ impl Forwarder {
             .filter_map(|it| self.next_session_event(it));
         let next = sessions
             .chain(self.front.next())
-            .chain(self.next_query_expiry())
+            .chain(self.queries.next_expiry())
             .min();
         next.map_or(NextCall::Never, NextCall::At)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Forwarder,
+    leader_queries::Query,
     leader_session::{PendingRequest, QueueableRequest, ReplyAction, TaskContents},
     served_connection::ServedConnection,
     wire::{ForwardedRequest, NO_ANSWER, ToLeader},
@@ -31,9 +32,9 @@ impl Forwarder {
                 }
             }
             FrontInput::Operated(to, operated) => self.forward_operator_request(to, *operated),
-            FrontInput::TaskLookup(seen) => self.query_in_flight(seen),
-            FrontInput::Future(reply_to) => self.query_forecast(reply_to),
-            FrontInput::Stats(asked) => self.query_counts(asked),
+            FrontInput::TaskLookup(seen) => self.query(Query::in_flight(seen)),
+            FrontInput::Future(reply_to) => self.query(Query::future(reply_to)),
+            FrontInput::Stats(asked) => self.query(Query::counts(asked)),
             FrontInput::Settings(settings) => self.configure(settings.config()),
             FrontInput::ShuttingDown => self.ending(),
             FrontInput::NotSent(copy, why) => self.report_unsent(copy, why),

@@ -50,8 +50,6 @@ impl Forwarder {
         let session = self.session(shard);
         // A replica that is made anew begins at a lower place.
         session.applied = seq;
-        let later = session.waiting_queries.split_off(&(seq + 1));
-        let read = std::mem::replace(&mut session.waiting_queries, later);
         let later = session.awaiting_copies.split_off(&(seq + 1));
         let now_there = std::mem::replace(&mut session.awaiting_copies, later);
         if matches!(session.contents, TaskContents::Behind(place) if place <= seq) {
@@ -60,7 +58,9 @@ impl Forwarder {
         for AwaitingCopy { consumer, copy, .. } in now_there.into_values().flatten() {
             self.deliver(shard, consumer, &copy);
         }
-        self.has_caught_up(shard, read.into_values().flatten().collect());
+        for query in self.queries.replica_applied(shard, seq) {
+            self.complete_query(query);
+        }
     }
 
     /// Whether the replica of this node follows its shard.
