@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Forwarder,
     deliveries::ServedDelivery,
-    leader_session::{NEVER, PendingRequest, QueueableRequest, ReplyAction},
+    leader_session::{PendingRequest, QueueableRequest, ReplyAction},
     unconfirmed::DeliveryOutcome,
     wire::ToLeader,
 };
@@ -126,11 +126,11 @@ impl Forwarder {
         consumer: ConsumerId,
         request: QueueableRequest,
     ) {
-        let (now, expires) = (self.now.monotonic, self.now.after(self.setup.lease));
+        let now = self.now.monotonic;
         let is_gone = !self.front.is_open(consumer);
         let session = self.session(shard);
         if session.active().is_none() {
-            return session.wait(consumer, request, expires);
+            return session.wait(consumer, request, now);
         }
         let message = match request {
             QueueableRequest::Request(request, pending) => {
@@ -151,7 +151,7 @@ impl Forwarder {
                     }
                     None => {
                         let fate = DeliveryOutcome::Acked(revision.clone(), delivered);
-                        session.unconfirmed.push(now, consumer, fate);
+                        session.sent(consumer, fate, now);
                         None
                     }
                 };
@@ -174,7 +174,8 @@ impl Forwarder {
         self.front
             .put_back(pending.consumer, id.clone(), delivered.clone());
         let ack = QueueableRequest::Ack(delivered.revision(id.clone()), delivered, None);
-        self.session(shard).wait(pending.consumer, ack, NEVER);
+        let now = self.now.monotonic;
+        self.session(shard).wait(pending.consumer, ack, now);
     }
 
     /// Returns why a request has found no leader.

@@ -7,7 +7,7 @@ use race_wheel::Tick;
 use super::{
     Forwarder,
     deliveries::{ServedDelivery, unwritten_message, void_message},
-    leader_session::{AwaitingCopy, PendingRequest, ReplyAction},
+    leader_session::{PendingRequest, ReplyAction},
     unconfirmed::DeliveryOutcome,
     wire::{ForwardedCopy, ToConnection, ToLeader, ToServing, UnsentDelivery},
 };
@@ -26,16 +26,19 @@ impl Forwarder {
         shard: ShardId,
         message: ToServing,
     ) {
+        let now = self.now.monotonic;
         match message {
             ToServing::Accepted { epoch, grant } => {
                 self.session_accepted(node, shard, epoch, grant);
             }
-            ToServing::Refused { epoch } => self.session_refused(node, shard, epoch),
-            ToServing::Granted { epoch, grant } => self.session_granted(node, shard, epoch, grant),
+            ToServing::Refused { epoch } => self.session(shard).refused(node, epoch, now),
+            ToServing::Granted { epoch, grant } => {
+                self.session(shard).granted(node, epoch, grant, now);
+            }
             ToServing::Ended { epoch } => self.session_ended(node, shard, epoch),
             ToServing::Connection(consumer, message) => {
                 let active = self.session(shard).active();
-                if active.is_some_and(|active| active.partner.node == *node) {
+                if active.is_some_and(|active| active.is_with(node)) {
                     self.handle_connection_message(shard, consumer, message);
                 }
             }
@@ -55,7 +58,7 @@ impl Forwarder {
                 self.handle_reply(shard, number, reply);
             }
             ToConnection::Quiet(number) => {
-                if let Some(pending) = self.session(shard).pending.remove(&number) {
+                if let Some(pending) = self.session(shard).answered(number) {
                     let message = ConsumerMessage::Done(pending.weight);
                     self.effects.messages.push((consumer, message));
                 }
@@ -77,7 +80,7 @@ impl Forwarder {
 
     /// The leader has answered a request.
     fn handle_reply(&mut self, shard: ShardId, number: RequestNumber, mut reply: Reply) {
-        let Some(mut pending) = self.session(shard).pending.remove(&number) else {
+        let Some(mut pending) = self.session(shard).answered(number) else {
             return;
         };
         let consumer = pending.consumer;
@@ -94,14 +97,14 @@ impl Forwarder {
     /// The delivery that a client has touched ends then, on the clock of its leader. The wall clocks
     /// of the two nodes can differ.
     fn extend_delivery(&mut self, shard: ShardId, number: RequestNumber, until_at_leader: Tick) {
-        let session = &self.sessions[usize::from(shard.0)];
-        let (Some(active), Some(pending)) = (session.active(), session.pending.get(&number)) else {
+        let session = &self.sessions[shard];
+        let (Some(active), Some(pending)) = (session.active(), session.pending(number)) else {
             return;
         };
         let ReplyAction::Touch(named) = &pending.action else {
             return;
         };
-        let until = active.grant.to_local(until_at_leader);
+        let until = active.to_local(until_at_leader);
         if let Some(copy) = self.front.extend(pending.consumer, named, until) {
             copy.until_at_leader = until_at_leader.max(copy.until_at_leader);
         }
@@ -200,10 +203,7 @@ impl Forwarder {
         is_of: impl Fn(&str) -> bool,
     ) {
         for shard in (0..self.setup.shards).map(ShardId) {
-            let awaiting = self.session(shard).take_awaiting(|awaiting| {
-                awaiting.consumer == consumer && is_of(&awaiting.copy.revision.route)
-            });
-            for AwaitingCopy { copy, .. } in awaiting {
+            for (_, copy) in self.contents[shard].take_copies_of(consumer, &is_of) {
                 self.return_copy(shard, consumer, copy);
             }
         }
@@ -271,10 +271,10 @@ impl Forwarder {
     ) {
         let shard = delivered.origin.shard;
         match self.session(shard).active() {
-            Some(active) if active.partner.epoch == delivered.origin.epoch => {
+            Some(active) if active.counts(&delivered) => {
                 let now = self.now.monotonic;
                 let fate = DeliveryOutcome::NotAcked(id.clone(), delivered, message.clone());
-                self.session(shard).unconfirmed.push(now, consumer, fate);
+                self.session(shard).sent(consumer, fate, now);
                 self.send(shard, message);
             }
             Some(_) => {}

@@ -1,63 +1,59 @@
 //! The session of this node with the leader of a shard.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
+mod active_session;
+mod pending_requests;
+mod request_queue;
+mod session_times;
+
+pub(super) use self::{
+    active_session::ActiveSession,
+    pending_requests::{PendingRequest, ReplyAction},
+    request_queue::QueueableRequest,
 };
+
+use std::{collections::BTreeSet, time::Duration};
 
 use race_wheel::Tick;
 
+use self::{
+    pending_requests::PendingRequests, request_queue::RequestQueue, session_times::SessionTimes,
+};
 use super::{
-    deliveries::{LeaderCopy, ServedDelivery},
     leader_queries::QueryId,
-    unconfirmed::UnconfirmedOutcomes,
-    wire::{ForwardedCopy, ForwardedRequest, LeadershipGrant, NO_ANSWER},
+    served_connection::DeferredOutcome,
+    unconfirmed::{DeliveryOutcome, UnconfirmedOutcomes},
+    wire::{LeadershipGrant, ToLeader},
 };
 use crate::{
     ShardId,
     log::{Leader, NodeName},
 };
-use hyper_delay_engine::{
-    authority::Authority,
-    front::Pending,
-    ledger::TaskRevision,
-    scheduler::{ConsumerId, RequestNumber},
-};
-use hyper_delay_protocol::DeliverySelector;
-
-/// Later than every other moment.
-pub(super) const NEVER: Tick = Tick::new(u64::MAX);
+use hyper_delay_engine::scheduler::{ConsumerId, RequestNumber};
 
 /// See the [module](self).
+///
+/// What the leader may not have taken or answered ([`PendingRequests`], [`UnconfirmedOutcomes`]) is
+/// empty unless the session lasts.
 #[derive(Debug)]
 pub(super) struct LeaderSession {
+    shard: ShardId,
+    times: SessionTimes,
     /// The leader of the shard, as far as this node knows.
-    pub(super) leader: Option<Leader>,
-    pub(super) state: LeaderSessionState,
+    leader: Option<Leader>,
+    state: LeaderSessionState,
     /// When the last session ended; at first, when this node began.
-    pub(super) ended: Tick,
-    /// Requests that wait for a leader.
-    pub(super) queue: VecDeque<QueuedRequest>,
-    /// Outcomes of deliveries that were sent to the leader, which may not have received them.
-    pub(super) unconfirmed: UnconfirmedOutcomes,
-    /// Requests that the leader has and has not answered.
-    pub(super) pending: BTreeMap<RequestNumber, PendingRequest>,
-    /// The last number of a request.
-    last_number: RequestNumber,
+    ended: Tick,
+    queue: RequestQueue,
+    unconfirmed: UnconfirmedOutcomes,
+    pending: PendingRequests,
     /// The latest leadership that has accepted a session, and the number of the last copy that has
     /// arrived of it.
     last_copy: Option<(u64, u64)>,
-    /// The last entry that the replica of this node contains.
-    pub(super) applied: u64,
-    /// Whether this node has the contents of tasks.
-    pub(super) contents: TaskContents,
-    /// Copies whose content this node does not have yet, by the place of the journal.
-    pub(super) awaiting_copies: BTreeMap<u64, Vec<AwaitingCopy>>,
 }
 
 /// The state of a session.
 #[derive(Debug)]
-pub(super) enum LeaderSessionState {
+enum LeaderSessionState {
     /// There is none. One may begin from this moment on.
     Down(Tick),
     /// A leader was asked, at this moment.
@@ -73,161 +69,226 @@ pub(super) struct SessionPartner {
     pub(super) epoch: u64,
 }
 
-/// A session that lasts.
+/// What is left of a session that has ended.
 #[derive(Debug)]
-pub(super) struct ActiveSession {
-    pub(super) partner: SessionPartner,
-    pub(super) authority: Arc<Authority>,
-    /// The latest answer to a ping.
-    pub(super) grant: LeadershipGrant,
-    /// When that came.
-    pub(super) last_reply: Tick,
-    pub(super) next_ping: Tick,
-    /// The leader has got everything from before, and the connections lend it credit.
-    pub(super) lends: bool,
+pub(super) struct EndedSession {
+    /// The session, if it had begun.
+    pub(super) active: Option<ActiveSession>,
+    /// Deliveries that were given back or not sent, which the leader may not know.
+    pub(super) unconfirmed: Vec<(ConsumerId, DeferredOutcome)>,
+    /// The requests that the leader has not answered.
+    pub(super) pending: Vec<PendingRequest>,
 }
 
-impl ActiveSession {
-    /// Returns what this node knows of a copy that the leader sends.
-    pub(super) fn delivered(&self, copy: &ForwardedCopy) -> ServedDelivery {
-        ServedDelivery {
-            route: copy.revision.route.clone(),
-            seq: copy.revision.seq,
-            attempt: copy.revision.attempt,
-            until: self.grant.to_local(copy.until),
-            write_by: self.grant.to_local(copy.write_by),
-            is_lost: false,
-            origin: LeaderCopy {
-                shard: ShardId(self.authority.shard()),
-                epoch: self.partner.epoch,
-                until_at_leader: copy.until,
-                expires: copy.expires.map(|at| self.grant.to_local(Tick::new(at))),
-                authority: self.authority.clone(),
-            },
-        }
+impl SessionPartner {
+    fn is(&self, node: &NodeName, epoch: u64) -> bool {
+        (&self.node, self.epoch) == (node, epoch)
     }
 }
 
-/// Whether this node has the contents of tasks, for its consumers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TaskContents {
-    /// It has.
-    Available,
-    /// Its replica stands still. It has them again when that contains this entry.
-    Behind(u64),
-    /// Its replica has stopped.
-    Stopped,
-}
-
-/// A copy of a task that waits until this node has its content.
-#[derive(Debug)]
-pub(super) struct AwaitingCopy {
-    pub(super) since: Tick,
-    /// From then on it is not written.
-    pub(super) write_by: Tick,
-    pub(super) consumer: ConsumerId,
-    pub(super) copy: ForwardedCopy,
-}
-
-/// A request that waits for a leader.
-#[derive(Debug)]
-pub(super) struct QueuedRequest {
-    pub(super) consumer: ConsumerId,
-    pub(super) request: QueueableRequest,
-    /// It is answered with `unavailable` then, if it is answered at all.
-    pub(super) expires: Tick,
-}
-
-/// A request that can wait for a leader.
-#[derive(Debug)]
-pub(super) enum QueueableRequest {
-    /// A request.
-    Request(Box<ForwardedRequest>, PendingRequest),
-    /// An ack, of this delivery. It waits for as long as it takes; only the reply expires, and then it
-    /// waits without one.
-    Ack(TaskRevision, ServedDelivery, Option<PendingRequest>),
-}
-
-/// A request without an answer.
-#[derive(Debug)]
-pub(super) struct PendingRequest {
-    pub(super) consumer: ConsumerId,
-    pub(super) tag: Option<Arc<str>>,
-    /// The part of its connection's room that it takes.
-    pub(super) weight: u32,
-    pub(super) route: Option<Arc<str>>,
-    pub(super) id: Option<Arc<str>>,
-    /// What it changes of its connection once it is accepted.
-    pub(super) change: Pending,
-    pub(super) action: ReplyAction,
-}
-
-/// The action that follows from the reply to a request.
-#[derive(Debug)]
-pub(super) enum ReplyAction {
-    /// A delivery is acknowledged. Without an answer, the ack can be repeated.
-    Ack(ServedDelivery),
-    /// The time to answer this delivery is longer.
-    Touch(DeliverySelector),
-    /// A part of this query is answered.
-    Query(QueryId),
-    Other,
-}
-
+/// The life of a session.
 impl LeaderSession {
-    pub(super) fn new(now: Tick) -> Self {
+    pub(super) fn new(shard: ShardId, lease: Duration, now: Tick) -> Self {
         Self {
+            shard,
+            times: SessionTimes::new(lease),
             leader: None,
             state: LeaderSessionState::Down(now),
             ended: now,
-            queue: VecDeque::new(),
+            queue: RequestQueue::new(lease),
             unconfirmed: UnconfirmedOutcomes::default(),
-            pending: BTreeMap::new(),
-            last_number: 0,
+            pending: PendingRequests::default(),
             last_copy: None,
-            applied: 0,
-            contents: TaskContents::Available,
-            awaiting_copies: BTreeMap::new(),
         }
     }
 
-    /// Returns whether no client waits for an answer. An ack without a reply can wait for a leader for
-    /// ever; without it the task is delivered again.
-    pub(super) fn awaits_no_answer(&self) -> bool {
-        let mut queue = self.queue.iter();
-        self.pending.is_empty() && queue.all(|queued| queued.expires == NEVER)
-    }
-
-    /// Returns since when the copy waits that came first.
-    pub(super) fn awaits_since(&self) -> Option<Tick> {
-        let copies = self.awaiting_copies.values().flatten();
-        copies.map(|awaiting| awaiting.since).min()
-    }
-
-    /// Returns when the first copy that waits is not to be written any more.
-    pub(super) fn awaits_until(&self) -> Option<Tick> {
-        let copies = self.awaiting_copies.values().flatten();
-        copies.map(|awaiting| awaiting.write_by).min()
-    }
-
-    /// Removes and returns the copies that wait and are of this kind.
-    pub(super) fn take_awaiting(
-        &mut self,
-        is_it: impl Fn(&AwaitingCopy) -> bool,
-    ) -> Vec<AwaitingCopy> {
-        let mut taken = Vec::new();
-        for copies in self.awaiting_copies.values_mut() {
-            taken.extend(copies.extract_if(.., |copy| is_it(copy)));
+    /// This leads the shard, or did until a moment ago. Returns whether the leader of the session has
+    /// a successor: then the session must end.
+    pub(super) fn set_leader(&mut self, leader: Option<Leader>, now: Tick) -> bool {
+        let Some(leader) = leader else {
+            if self.partner().is_none() {
+                self.leader = None;
+            }
+            return false;
+        };
+        let known = self.leader.as_ref().map(|leader| leader.epoch);
+        if known.is_some_and(|known| known > leader.epoch) {
+            return false;
         }
-        self.awaiting_copies.retain(|_, copies| !copies.is_empty());
-        taken
+        if known != Some(leader.epoch) {
+            self.try_now(now);
+        }
+        let partner = self.partner();
+        let is_succeeded = partner.is_some_and(|partner| partner.epoch < leader.epoch);
+        self.leader = Some(leader);
+        is_succeeded
+    }
+
+    /// There is a link to a node, which is asked now if it leads the shard.
+    pub(super) fn linked(&mut self, node: &NodeName, now: Tick) {
+        let leader = self.leader.as_ref();
+        if leader.is_some_and(|leader| leader.member.node == *node) {
+            self.try_now(now);
+        }
     }
 
     /// A session may begin now, if there is none.
-    pub(super) fn try_now(&mut self, now: Tick) {
+    fn try_now(&mut self, now: Tick) {
         if let LeaderSessionState::Down(next) = &mut self.state {
             *next = now.min(*next);
         }
+    }
+
+    /// Returns whether the leader has not answered for too long.
+    pub(super) fn is_silent(&self, now: Tick) -> bool {
+        match &self.state {
+            LeaderSessionState::Down(_) => false,
+            LeaderSessionState::Requested(_, since) => *since + self.times.answer <= now,
+            LeaderSessionState::Active(active) => active.is_silent(self.times, now),
+        }
+    }
+
+    /// Returns whether a leader must be asked for a session.
+    pub(super) fn is_request_due(&self, now: Tick) -> bool {
+        matches!(self.state, LeaderSessionState::Down(next) if next <= now)
+    }
+
+    /// Asks the leader for a session with this node, if there is a link to it. Returns the message.
+    pub(super) fn request(
+        &mut self,
+        node: &NodeName,
+        linked: &BTreeSet<NodeName>,
+        now: Tick,
+    ) -> Option<ToLeader> {
+        let leader = self.leader.as_ref();
+        let leader = leader.filter(|leader| linked.contains(&leader.member.node));
+        let Some(leader) = leader else {
+            self.state = LeaderSessionState::Down(now + self.times.pause);
+            return None;
+        };
+        let partner = SessionPartner {
+            node: leader.member.node.clone(),
+            epoch: leader.epoch,
+        };
+        let epoch = partner.epoch;
+        self.state = LeaderSessionState::Requested(partner, now);
+        Some(ToLeader::Begin {
+            epoch,
+            node: node.clone(),
+            sent: now,
+            last_copy: self.last_copy(epoch),
+        })
+    }
+
+    /// The leader has refused a session.
+    pub(super) fn refused(&mut self, node: &NodeName, epoch: u64, now: Tick) {
+        if let LeaderSessionState::Requested(partner, _) = &self.state
+            && partner.is(node, epoch)
+        {
+            self.state = LeaderSessionState::Down(now + self.times.pause);
+        }
+    }
+
+    /// The leader has accepted a session. Returns whether it begins.
+    pub(super) fn accepted(
+        &mut self,
+        node: &NodeName,
+        epoch: u64,
+        grant: LeadershipGrant,
+        now: Tick,
+    ) -> bool {
+        let LeaderSessionState::Requested(partner, sent) = &self.state else {
+            return false;
+        };
+        // The answer to an earlier question names a session that the leader ends when it reads the
+        // last one: until then it can use up credit that is lent anew here.
+        if !partner.is(node, epoch) || *sent != grant.asked_at {
+            return false;
+        }
+        let active = ActiveSession::new(self.shard, partner.clone(), grant, now);
+        self.state = LeaderSessionState::Active(active);
+        self.last_copy = Some((epoch, self.last_copy(epoch).unwrap_or(0)));
+        true
+    }
+
+    /// Returns a ping for the leader, if it is due.
+    pub(super) fn ping(&mut self, now: Tick) -> Option<ToLeader> {
+        let times = self.times;
+        let active = self.active_mut()?;
+        let epoch = active.partner().epoch;
+        active.take_ping(times, now).then(|| ToLeader::Ping {
+            sent: now,
+            last_copy: self.last_copy(epoch).unwrap_or(0),
+        })
+    }
+
+    /// The leader has answered a ping: it has taken everything that was sent before.
+    pub(super) fn granted(
+        &mut self,
+        node: &NodeName,
+        epoch: u64,
+        grant: LeadershipGrant,
+        now: Tick,
+    ) {
+        if let LeaderSessionState::Active(active) = &mut self.state
+            && active.partner().is(node, epoch)
+        {
+            active.granted(grant, now);
+            self.unconfirmed.confirm_before(grant.asked_at);
+        }
+    }
+
+    /// A leadership has ended. Returns whether the session is with it: then it must end.
+    pub(super) fn leadership_ended(&mut self, node: &NodeName, epoch: u64) -> bool {
+        let partner = self.partner();
+        let is_it = partner.is_some_and(|partner| partner.is(node, epoch));
+        if is_it {
+            self.leader = None;
+        }
+        is_it
+    }
+
+    /// Ends the session. Acks that the leader may not have taken wait for the next one.
+    pub(super) fn end(&mut self, now: Tick) -> EndedSession {
+        let mut ended = EndedSession {
+            active: None,
+            unconfirmed: Vec::new(),
+            pending: self.pending.take().collect(),
+        };
+        let before = std::mem::replace(&mut self.state, LeaderSessionState::Down(now));
+        let LeaderSessionState::Active(active) = before else {
+            return ended;
+        };
+        self.ended = now;
+        ended.active = Some(active);
+        for (consumer, outcome) in self.unconfirmed.take() {
+            match outcome {
+                DeliveryOutcome::Acked(revision, delivered) => {
+                    let ack = QueueableRequest::Ack(revision, delivered, None);
+                    self.queue.push(consumer, ack, now);
+                }
+                DeliveryOutcome::NotAcked(id, delivered, message) => {
+                    let outcome = (id, delivered, message);
+                    ended.unconfirmed.push((consumer, outcome));
+                }
+            }
+        }
+        ended
+    }
+
+    /// Returns when the session has something to do.
+    pub(super) fn next_event(&self) -> Option<Tick> {
+        let state = match &self.state {
+            LeaderSessionState::Down(next) => self.leader.as_ref().map(|_| *next),
+            LeaderSessionState::Requested(_, since) => Some(*since + self.times.answer),
+            LeaderSessionState::Active(active) => Some(active.next_event(self.times)),
+        };
+        state.into_iter().chain(self.queue.next_expiry()).min()
+    }
+
+    /// Returns whether there was no session within the last lease.
+    pub(super) fn is_unreachable(&self, now: Tick) -> bool {
+        self.active().is_none() && self.ended + self.times.lease <= now
     }
 
     /// Returns the leadership that the session is with, or is about to be with.
@@ -235,7 +296,7 @@ impl LeaderSession {
         match &self.state {
             LeaderSessionState::Down(_) => None,
             LeaderSessionState::Requested(partner, _) => Some(partner),
-            LeaderSessionState::Active(active) => Some(&active.partner),
+            LeaderSessionState::Active(active) => Some(active.partner()),
         }
     }
 
@@ -247,47 +308,40 @@ impl LeaderSession {
         }
     }
 
-    pub(super) const fn active_mut(&mut self) -> Option<&mut ActiveSession> {
+    const fn active_mut(&mut self) -> Option<&mut ActiveSession> {
         match &mut self.state {
             LeaderSessionState::Active(active) => Some(active),
             LeaderSessionState::Down(_) | LeaderSessionState::Requested(..) => None,
         }
     }
+}
 
-    /// Returns the session if it is with this partner.
-    pub(super) fn active_with(
-        &mut self,
-        node: &NodeName,
-        epoch: u64,
-    ) -> Option<&mut ActiveSession> {
-        let active = self.active_mut()?;
-        let is_it = active.partner.node == *node && active.partner.epoch == epoch;
-        is_it.then_some(active)
+/// What a session carries.
+impl LeaderSession {
+    /// Returns whether the connections lend the leader credit.
+    pub(super) fn lends(&self) -> bool {
+        self.active().is_some_and(ActiveSession::lends)
     }
 
-    /// Lets something wait for a leader. A reply is not waited for longer than until `expires`.
-    pub(super) fn wait(&mut self, consumer: ConsumerId, request: QueueableRequest, expires: Tick) {
-        let expires = match &request {
-            QueueableRequest::Ack(_, _, None) => NEVER,
-            QueueableRequest::Ack(..) | QueueableRequest::Request(..) => expires,
-        };
-        self.queue.push_back(QueuedRequest {
-            consumer,
-            request,
-            expires,
-        });
+    /// The leader has got everything from before: the connections lend it credit from now on.
+    pub(super) const fn start_lending(&mut self) {
+        if let Some(active) = self.active_mut() {
+            active.start_lending();
+        }
+    }
+
+    /// The connections take no copies until the next session.
+    pub(super) const fn stop_lending(&mut self) {
+        if let Some(active) = self.active_mut() {
+            active.stop_lending();
+        }
     }
 
     /// Returns the number of the last copy of a leadership that has arrived, if there was a session
     /// with it.
-    pub(super) fn last_copy(&self, epoch: u64) -> Option<u64> {
+    fn last_copy(&self, epoch: u64) -> Option<u64> {
         let copy = self.last_copy.filter(|(of, _)| *of == epoch);
         copy.map(|(_, number)| number)
-    }
-
-    /// A leadership has accepted a session.
-    pub(super) fn accept(&mut self, epoch: u64) {
-        self.last_copy = Some((epoch, self.last_copy(epoch).unwrap_or(0)));
     }
 
     /// A copy with that number has arrived.
@@ -297,11 +351,57 @@ impl LeaderSession {
         }
     }
 
+    /// Lets something wait for a leader.
+    pub(super) fn wait(&mut self, consumer: ConsumerId, request: QueueableRequest, now: Tick) {
+        self.queue.push(consumer, request, now);
+    }
+
+    /// There is a leader: removes and returns what has waited for it.
+    pub(super) fn take_queue(
+        &mut self,
+    ) -> impl Iterator<Item = (ConsumerId, QueueableRequest)> + use<> {
+        self.queue.take()
+    }
+
+    /// Removes and returns the requests that have waited too long for a leader.
+    pub(super) fn expire_requests(&mut self, now: Tick) -> Vec<PendingRequest> {
+        self.queue.expire(now)
+    }
+
     /// Adds a request that the leader has. Returns its number.
-    pub(super) fn number(&mut self, pending: PendingRequest) -> RequestNumber {
-        // From 1 on, and never that of requests without an answer.
-        self.last_number = self.last_number % (NO_ANSWER - 1) + 1;
-        self.pending.insert(self.last_number, pending);
-        self.last_number
+    pub(super) fn number(&mut self, request: PendingRequest) -> RequestNumber {
+        self.pending.add(request)
+    }
+
+    /// Returns a request that the leader has and has not answered.
+    pub(super) fn pending(&self, number: RequestNumber) -> Option<&PendingRequest> {
+        self.pending.get(number)
+    }
+
+    /// The leader has answered a request, which is removed and returned.
+    pub(super) fn answered(&mut self, number: RequestNumber) -> Option<PendingRequest> {
+        self.pending.answered(number)
+    }
+
+    /// The leader has answered a query, whose number is returned.
+    pub(super) fn answered_query(&mut self, number: RequestNumber) -> Option<QueryId> {
+        match self.answered(number)?.action {
+            ReplyAction::Query(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The leader is sent the outcome of a delivery, which it may not receive.
+    pub(super) fn sent(&mut self, consumer: ConsumerId, outcome: DeliveryOutcome, now: Tick) {
+        self.unconfirmed.push(now, consumer, outcome);
+    }
+
+    /// Returns whether no client waits for an answer. An ack without a reply can wait for a leader for
+    /// ever; without it the task is delivered again.
+    pub(super) fn awaits_no_answer(&self) -> bool {
+        self.pending.is_empty() && self.queue.awaits_no_reply()
     }
 }
+
+#[cfg(test)]
+mod tests;

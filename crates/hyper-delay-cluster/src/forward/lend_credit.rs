@@ -1,6 +1,6 @@
 //! Lends leaders the credit of connections, and takes it back.
 
-use super::{Forwarder, leader_session::TaskContents, wire::ToLeader};
+use super::{Forwarder, wire::ToLeader};
 use crate::ShardId;
 use hyper_delay_engine::{front::LoanChange, scheduler::ConsumerId};
 
@@ -8,14 +8,10 @@ impl Forwarder {
     /// Lends the connections' credit to a new leader: what they have in flight uses it already.
     pub(super) fn lend_to(&mut self, shard: ShardId) {
         let now = self.now.monotonic;
-        let session = self.session(shard);
-        let is_here = session.contents == TaskContents::Available;
-        if let Some(active) = session.active_mut() {
-            active.lends = is_here;
-        }
-        if !is_here {
+        if !self.contents[shard].are_available() {
             return;
         }
+        self.session(shard).start_lending();
         for consumer in self.opened_at(shard) {
             if self.front.is_closing(consumer) {
                 continue;

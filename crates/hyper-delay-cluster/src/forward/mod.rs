@@ -19,34 +19,37 @@
 //! `unavailable`, before anything else is sent. Deliveries that are not written yet are void
 //! ([`Authority`]), because another leader may give their tasks to another consumer.
 
+mod by_shard;
 mod deliveries;
 mod delivery_answers;
+mod introduce_connections;
 mod leader_messages;
 mod leader_queries;
 mod leader_session;
 mod lend_credit;
 mod operator_requests;
 mod query_leaders;
+mod receive_copies;
 mod requests;
 mod served_connection;
 mod session_lifecycle;
+mod sessions;
 mod task_contents;
 mod unconfirmed;
 pub(crate) mod wire;
 
 pub(crate) use leader_queries::CallerId;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use self::{
+    by_shard::ByShard,
     deliveries::LeaderCopy,
     leader_queries::{LeaderQueries, Query},
     leader_session::{LeaderSession, PendingRequest},
     served_connection::ServedConnection,
+    sessions::Sessions,
+    task_contents::TaskContents,
     wire::{ToLeader, ToServing},
 };
 use super::{
@@ -56,7 +59,7 @@ use super::{
 use hyper_delay_config::Config;
 use hyper_delay_engine::{
     authority::Authority,
-    clock::{Now, nanos},
+    clock::Now,
     front::{ConsumerMessage, Front, FrontInput, FrontSettings},
     metrics::Metrics,
     scheduler::{ConsumerId, NextCall},
@@ -86,16 +89,6 @@ impl ForwarderSetup {
             front: FrontSettings::from(config),
             max_line_bytes: config.max_line_bytes,
         }
-    }
-
-    /// The pause before a leader is asked again.
-    fn pause(&self) -> Duration {
-        self.lease / 64
-    }
-
-    /// The interval of pings, which ask a leader for how long its leadership holds.
-    fn ping(&self) -> Duration {
-        self.lease / 8
     }
 }
 
@@ -146,10 +139,8 @@ pub(crate) struct ForwarderEffects {
 pub(crate) struct Forwarder {
     setup: ForwarderSetup,
     now: Now,
-    /// By shard.
-    sessions: Vec<LeaderSession>,
-    /// The nodes to which there is a link; this one is always among them.
-    linked: BTreeSet<NodeName>,
+    sessions: Sessions,
+    contents: ByShard<TaskContents>,
     /// The connections, as clients know them.
     front: Front<LeaderCopy>,
     /// The same, as the leaders know them.
@@ -165,16 +156,15 @@ pub(crate) struct Forwarder {
 
 impl Forwarder {
     pub(crate) fn new(setup: ForwarderSetup, metrics: Arc<Metrics>, now: Now) -> Self {
-        let sessions = (0..setup.shards).map(|_| LeaderSession::new(now.monotonic));
-        let queries = LeaderQueries::new(setup.shards, 2 * setup.lease);
+        let (node, shards, lease) = (setup.node.clone(), setup.shards, setup.lease);
         Self {
-            sessions: sessions.collect(),
-            linked: BTreeSet::from([setup.node.clone()]),
-            front: Front::new(setup.front, setup.shards),
+            sessions: Sessions::new(node, shards, lease, now.monotonic),
+            contents: ByShard::new(shards, |_| TaskContents::new(lease / 2)),
+            front: Front::new(setup.front, shards),
             setup,
             now,
             served: BTreeMap::new(),
-            queries,
+            queries: LeaderQueries::new(shards, 2 * lease),
             has_rival: false,
             is_ending: false,
             metrics,
@@ -190,7 +180,7 @@ impl Forwarder {
             ForwarderEvent::Leader(shard, leader) => self.set_leader(shard, leader),
             ForwarderEvent::Applied(shard, seq) => self.replica_applied(shard, seq),
             ForwarderEvent::ReplicaFollows(shard, follows) => self.replica_follows(shard, follows),
-            ForwarderEvent::Linked(node) => self.linked(node),
+            ForwarderEvent::Linked(node) => self.sessions.linked(node, now.monotonic),
             ForwarderEvent::Unlinked(node) => self.unlinked(&node),
             ForwarderEvent::Rival(has_rival) => self.has_rival = has_rival,
             ForwarderEvent::LeaderMessage(node, shard, message) => {
@@ -209,11 +199,10 @@ impl Forwarder {
         self.advance_sessions();
         self.expire_deliveries();
         self.expire_queries();
-        let sessions = self
-            .sessions
-            .iter()
-            .filter_map(|it| self.next_session_event(it));
-        let next = sessions
+        let contents = self.contents.iter();
+        let next = contents
+            .filter_map(|(_, contents)| contents.next_event())
+            .chain(self.sessions.next_event())
             .chain(self.front.next())
             .chain(self.queries.next_expiry())
             .min();
@@ -241,12 +230,8 @@ impl Forwarder {
     ///
     /// The shards whose leaders cannot, or why none can.
     pub(crate) fn is_ready(&self) -> Result<(), String> {
-        let now = self.now.monotonic;
-        let lease = nanos(self.setup.lease);
-        let sessions = self.sessions.iter().enumerate();
-        let without = sessions
-            .filter(|(_, session)| session.active().is_none() && session.ended + lease <= now);
-        let without: Vec<_> = without.map(|(shard, _)| shard.to_string()).collect();
+        let without = self.sessions.unreachable(self.now.monotonic).into_iter();
+        let without: Vec<_> = without.map(|shard| shard.0.to_string()).collect();
         match without.is_empty() {
             true => Ok(()),
             false => Err(self.rival_reason().unwrap_or_else(|| {
@@ -268,8 +253,7 @@ impl Forwarder {
 
     /// Returns whether no request waits for an answer.
     pub(crate) fn is_settled(&self) -> bool {
-        let mut sessions = self.sessions.iter();
-        sessions.all(|session| session.awaits_no_answer())
+        self.sessions.await_no_answer()
     }
 
     /// Takes what a new configuration says.
@@ -280,7 +264,7 @@ impl Forwarder {
     }
 
     fn session(&mut self, shard: ShardId) -> &mut LeaderSession {
-        &mut self.sessions[usize::from(shard.0)]
+        &mut self.sessions[shard]
     }
 
     fn send(&mut self, shard: ShardId, message: ToLeader) {
@@ -300,5 +284,7 @@ impl Forwarder {
     }
 }
 
+#[cfg(test)]
+mod samples;
 #[cfg(test)]
 mod tests;

@@ -48,19 +48,14 @@ impl Forwarder {
         answer: LeaderQueryAnswer,
     ) {
         let now = self.now.monotonic;
+        let applied = self.contents[shard].applied();
         let session = self.session(shard);
         let answering = AnsweringShard {
             id: shard,
-            leadership_holds: session
-                .active()
-                .is_some_and(|active| active.authority.holds(now)),
-            applied: session.applied,
+            leadership_holds: session.active().is_some_and(|active| active.holds(now)),
+            applied,
         };
-        let Some(PendingRequest {
-            action: ReplyAction::Query(id),
-            ..
-        }) = session.pending.remove(&number)
-        else {
+        let Some(id) = session.answered_query(number) else {
             return;
         };
         match self.queries.answer(id, answering, answer) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Forwarder,
     leader_queries::Query,
-    leader_session::{PendingRequest, QueueableRequest, ReplyAction, TaskContents},
+    leader_session::{PendingRequest, QueueableRequest, ReplyAction},
     served_connection::ServedConnection,
     wire::{ForwardedRequest, NO_ANSWER, ToLeader},
 };
@@ -206,12 +206,12 @@ impl Forwarder {
 
     /// Tells the leader of a shard of a connection, if there is one.
     pub(super) fn open_at_leader(&mut self, shard: ShardId, consumer: ConsumerId) {
+        let is_here = self.contents[shard].are_available();
         let session = self.session(shard);
-        let is_here = session.contents == TaskContents::Available;
-        let Some(active) = session.active() else {
+        if session.active().is_none() {
             return;
-        };
-        let lends = active.lends;
+        }
+        let lends = session.lends();
         let Some(served) = self.served.get_mut(&consumer) else {
             return;
         };
@@ -242,8 +242,7 @@ impl Forwarder {
             self.leave_own_route(consumer, shard, own);
         }
         // An earlier registration can have ended since the connection asked for it.
-        let active = self.session(shard).active();
-        let lends = active.is_some_and(|active| active.lends);
+        let lends = self.session(shard).lends();
         if let Some(route) = route
             && lends
             && !self.front.is_closing(consumer)

@@ -19,7 +19,7 @@ pub(super) struct ServedConnection {
 }
 
 /// A delivery whose outcome its leader may not know, with the message to it.
-type DeferredOutcome = (Arc<str>, ServedDelivery, ToLeader);
+pub(super) type DeferredOutcome = (Arc<str>, ServedDelivery, ToLeader);
 
 impl ServedConnection {
     /// The leader of a shard knows it from now on. Returns whether that is news.

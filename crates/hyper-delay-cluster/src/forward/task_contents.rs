@@ -1,148 +1,180 @@
-//! Copies of tasks wait until this node has their contents.
+//! Whether this node has the contents of the tasks of a shard, and the copies that wait for them.
 //!
 //! A replica can stall: its disk is full or damaged, or this node is cut off from the log and
 //! not from the leader. Then its consumers get no copies: those that wait are given back, and the
 //! leader takes the connections for closing ones, until a new session begins.
 
-use std::sync::Arc;
+mod awaiting_copies;
 
-use super::{
-    Forwarder,
-    deliveries::{ServedDelivery, unwritten_message, void_message},
-    leader_session::{AwaitingCopy, TaskContents},
-    wire::{ForwardedCopy, ToLeader},
-};
-use crate::ShardId;
-use hyper_delay_engine::scheduler::ConsumerId;
+use std::time::Duration;
 
-/// A replica has stalled if a copy waits for it for this part of a lease.
-const PATIENCE: u32 = 2;
+use race_wheel::Tick;
 
-impl Forwarder {
-    /// A copy of a task comes. It waits until this node has its content.
-    pub(super) fn receive_copy(
+use self::awaiting_copies::{AwaitingCopies, AwaitingCopy};
+use super::wire::ForwardedCopy;
+use hyper_delay_engine::{clock::nanos, scheduler::ConsumerId};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct TaskContents {
+    /// The replica has stalled if a copy waits for it for this long, in nanoseconds.
+    patience: u64,
+    /// The last entry that the replica of this node contains.
+    applied: u64,
+    state: ReplicaState,
+    /// Empty unless the contents are available.
+    awaiting: AwaitingCopies,
+}
+
+/// Whether the replica of this node has the contents of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReplicaState {
+    Available,
+    /// It stands still. It has them again when it contains this entry.
+    Behind(u64),
+    Stopped,
+}
+
+/// A copy, and the connection that it is for.
+pub(super) type ReceivedCopy = (ConsumerId, ForwardedCopy);
+
+/// What becomes of a copy that has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum CopyArrival {
+    /// This node has its content.
+    Deliver(ForwardedCopy),
+    /// It waits for its content.
+    Awaits,
+    /// The consumers of this node get no copies.
+    Return(ForwardedCopy),
+}
+
+/// What a change of the replica means for the consumers of this node.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ContentsChange {
+    None,
+    /// They get no copies from now on. These have waited for their contents.
+    Suspended(Vec<ReceivedCopy>),
+    /// They get copies again, in a new session.
+    Resumed,
+}
+
+impl TaskContents {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            patience: nanos(patience),
+            applied: 0,
+            state: ReplicaState::Available,
+            awaiting: AwaitingCopies::default(),
+        }
+    }
+
+    /// Returns whether the consumers of this node get copies.
+    pub(super) fn are_available(&self) -> bool {
+        self.state == ReplicaState::Available
+    }
+
+    /// Returns the last entry that the replica of this node contains.
+    pub(super) const fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// A copy comes, which is not written any more from `write_by` on. It waits until this node has
+    /// its content.
+    pub(super) fn receive(
         &mut self,
-        shard: ShardId,
-        consumer: ConsumerId,
-        copy: ForwardedCopy,
-    ) {
-        let since = self.now.monotonic;
-        let session = self.session(shard);
-        if session.contents != TaskContents::Available {
-            self.return_copy(shard, consumer, copy);
-        } else if session.applied < copy.after {
-            let active = session.active();
-            let write_by = active.map_or(since, |active| active.grant.to_local(copy.write_by));
-            let copies = session.awaiting_copies.entry(copy.after).or_default();
-            copies.push(AwaitingCopy {
-                since,
+        (consumer, copy): ReceivedCopy,
+        write_by: Tick,
+        now: Tick,
+    ) -> CopyArrival {
+        if !self.are_available() {
+            CopyArrival::Return(copy)
+        } else if self.applied < copy.after {
+            self.awaiting.push(AwaitingCopy {
+                since: now,
                 write_by,
                 consumer,
                 copy,
             });
+            CopyArrival::Awaits
         } else {
-            self.deliver(shard, consumer, &copy);
+            CopyArrival::Deliver(copy)
         }
     }
 
-    /// The replica of this node contains this entry.
-    pub(super) fn replica_applied(&mut self, shard: ShardId, seq: u64) {
-        let session = self.session(shard);
+    /// The replica contains this entry. Returns the copies that have waited for it.
+    pub(super) fn apply(&mut self, seq: u64) -> (ContentsChange, Vec<ReceivedCopy>) {
         // A replica that is made anew begins at a lower place.
-        session.applied = seq;
-        let later = session.awaiting_copies.split_off(&(seq + 1));
-        let now_there = std::mem::replace(&mut session.awaiting_copies, later);
-        if matches!(session.contents, TaskContents::Behind(place) if place <= seq) {
-            self.resume_deliveries(shard);
-        }
-        for AwaitingCopy { consumer, copy, .. } in now_there.into_values().flatten() {
-            self.deliver(shard, consumer, &copy);
-        }
-        for query in self.queries.replica_applied(shard, seq) {
-            self.complete_query(query);
-        }
-    }
-
-    /// Whether the replica of this node follows its shard.
-    pub(super) fn replica_follows(&mut self, shard: ShardId, follows: bool) {
-        let has_stopped = self.session(shard).contents == TaskContents::Stopped;
-        match (has_stopped, follows) {
-            (true, true) => self.resume_deliveries(shard),
-            (false, false) => self.suspend_deliveries(shard, TaskContents::Stopped),
-            _ => {}
-        }
-    }
-
-    /// Checks whether copies have waited for too long.
-    pub(super) fn check_contents(&mut self, shard: ShardId) {
-        let now = self.now.monotonic;
-        let late = self.session(shard).take_awaiting(|it| it.write_by <= now);
-        for AwaitingCopy { consumer, copy, .. } in late {
-            self.return_copy_as(shard, consumer, copy, unwritten_message);
-        }
-        let before = self.now_minus(PATIENCE);
-        let session = self.session(shard);
-        let is_late = session.awaits_since().is_some_and(|since| since <= before);
-        let last = session
-            .awaiting_copies
-            .last_key_value()
-            .map(|(place, _)| *place);
-        if let Some(place) = last.filter(|_| is_late) {
-            self.suspend_deliveries(shard, TaskContents::Behind(place));
-        }
-    }
-
-    /// The consumers of this node get no copies from now on.
-    fn suspend_deliveries(&mut self, shard: ShardId, contents: TaskContents) {
-        let session = self.session(shard);
-        session.contents = contents;
-        if let Some(active) = session.active_mut() {
-            active.lends = false;
-        }
-        let session = self.session(shard);
-        for AwaitingCopy { consumer, copy, .. } in std::mem::take(&mut session.awaiting_copies)
-            .into_values()
-            .flatten()
-        {
-            self.return_copy(shard, consumer, copy);
-        }
-        for consumer in self.opened_at(shard) {
-            self.send(shard, ToLeader::Closing(consumer));
-            self.front.retire(consumer, shard);
-            self.balance(consumer);
-        }
-    }
-
-    /// The consumers of this node get copies again, in a new session.
-    fn resume_deliveries(&mut self, shard: ShardId) {
-        self.session(shard).contents = TaskContents::Available;
-        self.end_session(shard);
-    }
-
-    /// A copy is not written. It goes to another consumer, and has not failed.
-    pub(super) fn return_copy(
-        &mut self,
-        shard: ShardId,
-        consumer: ConsumerId,
-        copy: ForwardedCopy,
-    ) {
-        self.return_copy_as(shard, consumer, copy, void_message);
-    }
-
-    /// Gives a copy back; `message` makes the message to its leader.
-    fn return_copy_as(
-        &mut self,
-        shard: ShardId,
-        consumer: ConsumerId,
-        copy: ForwardedCopy,
-        message: fn(&ServedDelivery, ConsumerId, Arc<str>) -> ToLeader,
-    ) {
-        let Some(active) = self.session(shard).active() else {
-            return;
+        self.applied = seq;
+        let copies = self.awaiting.take_until(seq);
+        let resumes = matches!(self.state, ReplicaState::Behind(place) if place <= seq);
+        let change = match resumes {
+            true => self.resume(),
+            false => ContentsChange::None,
         };
-        let delivered = active.delivered(&copy);
-        let id = copy.revision.id;
-        let message = message(&delivered, consumer, id.clone());
-        self.send_to(consumer, (&id, delivered), message);
+        (change, copies)
+    }
+
+    /// Whether the replica follows its shard. One that has stopped may be damaged.
+    pub(super) fn follow(&mut self, follows: bool) -> ContentsChange {
+        match (self.state, follows) {
+            (ReplicaState::Stopped, true) => self.resume(),
+            (ReplicaState::Available | ReplicaState::Behind(_), false) => {
+                self.suspend(ReplicaState::Stopped)
+            }
+            _ => ContentsChange::None,
+        }
+    }
+
+    /// Checks whether a copy has waited for too long.
+    pub(super) fn check(&mut self, now: Tick) -> ContentsChange {
+        let since = self.awaiting.first_since();
+        let is_late = since.is_some_and(|since| since + self.patience <= now);
+        match self.awaiting.last_place().filter(|_| is_late) {
+            Some(place) => self.suspend(ReplicaState::Behind(place)),
+            None => ContentsChange::None,
+        }
+    }
+
+    fn suspend(&mut self, state: ReplicaState) -> ContentsChange {
+        self.state = state;
+        ContentsChange::Suspended(self.take_copies())
+    }
+
+    const fn resume(&mut self) -> ContentsChange {
+        self.state = ReplicaState::Available;
+        ContentsChange::Resumed
+    }
+
+    /// Returns when a copy has waited for too long.
+    pub(super) fn next_event(&self) -> Option<Tick> {
+        let since = self.awaiting.first_since();
+        let stalled = since.map(|since| since + self.patience);
+        let unwritten = self.awaiting.first_write_by();
+        stalled.into_iter().chain(unwritten).min()
+    }
+
+    /// Removes and returns the copies that are not written any more.
+    pub(super) fn take_unwritten(&mut self, now: Tick) -> Vec<ReceivedCopy> {
+        self.awaiting.take_if(|awaiting| awaiting.write_by <= now)
+    }
+
+    /// Removes and returns the waiting copies for a connection that are of some routes.
+    pub(super) fn take_copies_of(
+        &mut self,
+        consumer: ConsumerId,
+        is_of: impl Fn(&str) -> bool,
+    ) -> Vec<ReceivedCopy> {
+        self.awaiting.take_if(|awaiting| {
+            awaiting.consumer == consumer && is_of(&awaiting.copy.revision.route)
+        })
+    }
+
+    /// Removes and returns the waiting copies.
+    pub(super) fn take_copies(&mut self) -> Vec<ReceivedCopy> {
+        self.awaiting.take_until(u64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,13 +10,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use race_wheel::Tick;
 
-use super::{
-    Forwarder,
-    deliveries::{ServedDelivery, void_message},
-    leader_session::{ActiveSession, AwaitingCopy, NEVER, QueueableRequest, QueuedRequest},
-    wire::ToLeader,
-};
-use crate::ShardId;
+use super::{deliveries::ServedDelivery, wire::ToLeader};
 use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
 
 /// See the [module](self).
@@ -47,62 +41,36 @@ impl UnconfirmedOutcomes {
         let taken = sent.take_while(|(at, ..)| *at < before).count();
         self.sent.drain(..taken);
     }
+
+    /// The session has ended: removes and returns what is left, in order.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = (ConsumerId, DeliveryOutcome)> + use<> {
+        let sent = std::mem::take(&mut self.sent).into_iter();
+        sent.map(|(_, consumer, outcome)| (consumer, outcome))
+    }
 }
 
-impl Forwarder {
-    /// A session has ended: what its leader may not have taken waits for the next one.
-    pub(super) fn requeue_unconfirmed(&mut self, shard: ShardId) {
-        let unconfirmed = std::mem::take(&mut self.session(shard).unconfirmed);
-        for (_, consumer, outcome) in unconfirmed.sent {
-            match outcome {
-                DeliveryOutcome::Acked(revision, delivered) => {
-                    self.session(shard).queue.push_back(QueuedRequest {
-                        consumer,
-                        request: QueueableRequest::Ack(revision, delivered, None),
-                        expires: NEVER,
-                    });
-                }
-                DeliveryOutcome::NotAcked(id, delivered, message) => {
-                    self.defer(consumer, (id, delivered, message));
-                }
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forward::samples::delivered;
+
+    fn acked(seq: u64) -> DeliveryOutcome {
+        let delivered = delivered(seq);
+        DeliveryOutcome::Acked(delivered.revision("x".into()), delivered)
     }
 
-    /// A session has ended. The copies of it that were not passed to their connections never will be,
-    /// which the leader learns if there is another session with it.
-    pub(super) fn defer_undelivered(
-        &mut self,
-        active: &ActiveSession,
-        awaiting: impl Iterator<Item = AwaitingCopy>,
-    ) {
-        for AwaitingCopy { consumer, copy, .. } in awaiting {
-            let delivered = active.delivered(&copy);
-            let id = copy.revision.id;
-            let message = void_message(&delivered, consumer, id.clone());
-            self.defer(consumer, (id, delivered, message));
+    #[test]
+    fn what_was_sent_before_a_ping_that_is_answered_is_not_left() {
+        let mut outcomes = UnconfirmedOutcomes::default();
+        for (at, seq) in [(10, 1), (20, 2), (20, 3), (30, 4)] {
+            outcomes.push(Tick::new(at), 5, acked(seq));
         }
-        let connections: Vec<ConsumerId> = self.front.connections().collect();
-        for consumer in connections {
-            let queued = self.front.take_queued(consumer, |it| {
-                Arc::ptr_eq(&it.origin.authority, &active.authority)
-            });
-            for (id, delivered) in queued {
-                let message = void_message(&delivered, consumer, id.clone());
-                self.defer(consumer, (id, delivered, message));
-            }
-        }
-    }
-
-    /// Keeps the outcome of a delivery for its leader, which cannot be reached now.
-    pub(super) fn defer(
-        &mut self,
-        consumer: ConsumerId,
-        outcome: (Arc<str>, ServedDelivery, ToLeader),
-    ) {
-        let limit = self.front.late_limit(consumer);
-        if let Some(served) = self.served.get_mut(&consumer) {
-            served.defer(outcome, limit);
-        }
+        outcomes.confirm_before(Tick::new(20));
+        let left = outcomes.take().map(|(consumer, outcome)| match outcome {
+            DeliveryOutcome::Acked(revision, _) => (consumer, revision.seq),
+            DeliveryOutcome::NotAcked(..) => panic!("it was acked"),
+        });
+        assert_eq!(left.collect::<Vec<_>>(), [(5, 2), (5, 3), (5, 4)]);
+        assert_eq!(outcomes.take().count(), 0);
     }
 }

@@ -56,6 +56,8 @@ impl Forwarder {
 struct World {
     forwarder: Forwarder,
     now: u64,
+    /// When leaders were asked for a session.
+    asked: BTreeMap<ShardId, Tick>,
 }
 
 impl World {
@@ -73,6 +75,7 @@ impl World {
         let mut world = Self {
             forwarder: Forwarder::new(setup, Arc::default(), at(0)),
             now: 0,
+            asked: BTreeMap::new(),
         };
         world.event(ForwarderEvent::Linked("b".into()));
         world.event(ForwarderEvent::Linked("c".into()));
@@ -107,7 +110,13 @@ impl World {
 
     fn effects(&mut self) -> ForwarderEffects {
         self.forwarder.tick(at(self.now));
-        self.forwarder.take_effects()
+        let effects = self.forwarder.take_effects();
+        for (_, shard, message) in &effects.to_leaders {
+            if let ToLeader::Begin { sent, .. } = message {
+                self.asked.insert(*shard, *sent);
+            }
+        }
+        effects
     }
 
     /// Returns the messages to leaders, except pings.
@@ -169,10 +178,8 @@ impl World {
     /// The leader accepts the session that it was asked for last.
     fn accepts(&mut self, shard: u16, node: &str, epoch: u64) {
         let mut grant = self.holds();
-        if let leader_session::LeaderSessionState::Requested(_, sent) =
-            self.forwarder.session(ShardId(shard)).state
-        {
-            grant.asked_at = sent;
+        if let Some(sent) = self.asked.get(&ShardId(shard)) {
+            grant.asked_at = *sent;
         }
         self.leader_sends(shard, node, ToServing::Accepted { epoch, grant });
     }

@@ -120,8 +120,12 @@ fn what_has_waited_for_nearly_all_of_its_time_goes_back_in_time() {
         assert_eq!(not_sent(&world.sent()), back, "{now}");
     }
     world.now = 28_000;
-    let session = world.forwarder.session(ShardId(0));
-    session.active_mut().unwrap().last_reply = at(28_000).monotonic;
+    // The leader answers a ping of the beginning: its clock is where it was.
+    let grant = LeadershipGrant {
+        asked_at: at(0).monotonic,
+        ..world.holds()
+    };
+    world.leader_sends(0, "b", ToServing::Granted { epoch: 7, grant });
     assert_eq!(not_sent(&world.sent()), []);
     world.now = 29_000;
     assert_eq!(not_sent(&world.sent()), [(2, false)]);
