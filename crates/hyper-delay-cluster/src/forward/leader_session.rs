@@ -3,12 +3,14 @@
 mod active_session;
 mod pending_requests;
 mod request_queue;
+mod session_state;
 mod session_times;
 
 pub(super) use self::{
     active_session::ActiveSession,
     pending_requests::{PendingRequest, ReplyAction},
     request_queue::QueueableRequest,
+    session_state::SessionPartner,
 };
 
 use std::{collections::BTreeSet, time::Duration};
@@ -16,7 +18,8 @@ use std::{collections::BTreeSet, time::Duration};
 use race_wheel::Tick;
 
 use self::{
-    pending_requests::PendingRequests, request_queue::RequestQueue, session_times::SessionTimes,
+    pending_requests::PendingRequests, request_queue::RequestQueue, session_state::SessionState,
+    session_times::SessionTimes,
 };
 use super::{
     leader_queries::QueryId,
@@ -40,7 +43,7 @@ pub(super) struct LeaderSession {
     times: SessionTimes,
     /// The leader of the shard, as far as this node knows.
     leader: Option<Leader>,
-    state: LeaderSessionState,
+    state: SessionState,
     /// When the last session ended; at first, when this node began.
     ended: Tick,
     queue: RequestQueue,
@@ -49,24 +52,6 @@ pub(super) struct LeaderSession {
     /// The latest leadership that has accepted a session, and the number of the last copy that has
     /// arrived of it.
     last_copy: Option<(u64, u64)>,
-}
-
-/// The state of a session.
-#[derive(Debug)]
-enum LeaderSessionState {
-    /// There is none. One may begin from this moment on.
-    Down(Tick),
-    /// A leader was asked, at this moment.
-    Requested(SessionPartner, Tick),
-    /// It lasts.
-    Active(ActiveSession),
-}
-
-/// The leadership that a session is with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SessionPartner {
-    pub(super) node: NodeName,
-    pub(super) epoch: u64,
 }
 
 /// What is left of a session that has ended.
@@ -80,12 +65,6 @@ pub(super) struct EndedSession {
     pub(super) pending: Vec<PendingRequest>,
 }
 
-impl SessionPartner {
-    fn is(&self, node: &NodeName, epoch: u64) -> bool {
-        (&self.node, self.epoch) == (node, epoch)
-    }
-}
-
 /// The life of a session.
 impl LeaderSession {
     pub(super) fn new(shard: ShardId, lease: Duration, now: Tick) -> Self {
@@ -93,7 +72,7 @@ impl LeaderSession {
             shard,
             times: SessionTimes::new(lease),
             leader: None,
-            state: LeaderSessionState::Down(now),
+            state: SessionState::Down(now),
             ended: now,
             queue: RequestQueue::new(lease),
             unconfirmed: UnconfirmedOutcomes::default(),
@@ -116,7 +95,7 @@ impl LeaderSession {
             return false;
         }
         if known != Some(leader.epoch) {
-            self.try_now(now);
+            self.state.try_now(now);
         }
         let partner = self.partner();
         let is_succeeded = partner.is_some_and(|partner| partner.epoch < leader.epoch);
@@ -128,29 +107,18 @@ impl LeaderSession {
     pub(super) fn linked(&mut self, node: &NodeName, now: Tick) {
         let leader = self.leader.as_ref();
         if leader.is_some_and(|leader| leader.member.node == *node) {
-            self.try_now(now);
-        }
-    }
-
-    /// A session may begin now, if there is none.
-    fn try_now(&mut self, now: Tick) {
-        if let LeaderSessionState::Down(next) = &mut self.state {
-            *next = now.min(*next);
+            self.state.try_now(now);
         }
     }
 
     /// Returns whether the leader has not answered for too long.
     pub(super) fn is_silent(&self, now: Tick) -> bool {
-        match &self.state {
-            LeaderSessionState::Down(_) => false,
-            LeaderSessionState::Requested(_, since) => *since + self.times.answer <= now,
-            LeaderSessionState::Active(active) => active.is_silent(self.times, now),
-        }
+        self.state.is_silent(self.times, now)
     }
 
     /// Returns whether a leader must be asked for a session.
     pub(super) fn is_request_due(&self, now: Tick) -> bool {
-        matches!(self.state, LeaderSessionState::Down(next) if next <= now)
+        self.state.is_request_due(now)
     }
 
     /// Asks the leader for a session with this node, if there is a link to it. Returns the message.
@@ -163,7 +131,7 @@ impl LeaderSession {
         let leader = self.leader.as_ref();
         let leader = leader.filter(|leader| linked.contains(&leader.member.node));
         let Some(leader) = leader else {
-            self.state = LeaderSessionState::Down(now + self.times.pause);
+            self.state = SessionState::Down(now + self.times.pause);
             return None;
         };
         let partner = SessionPartner {
@@ -171,7 +139,7 @@ impl LeaderSession {
             epoch: leader.epoch,
         };
         let epoch = partner.epoch;
-        self.state = LeaderSessionState::Requested(partner, now);
+        self.state = SessionState::Requested(partner, now);
         Some(ToLeader::Begin {
             epoch,
             node: node.clone(),
@@ -182,10 +150,10 @@ impl LeaderSession {
 
     /// The leader has refused a session.
     pub(super) fn refused(&mut self, node: &NodeName, epoch: u64, now: Tick) {
-        if let LeaderSessionState::Requested(partner, _) = &self.state
+        if let SessionState::Requested(partner, _) = &self.state
             && partner.is(node, epoch)
         {
-            self.state = LeaderSessionState::Down(now + self.times.pause);
+            self.state = SessionState::Down(now + self.times.pause);
         }
     }
 
@@ -197,7 +165,7 @@ impl LeaderSession {
         grant: LeadershipGrant,
         now: Tick,
     ) -> bool {
-        let LeaderSessionState::Requested(partner, sent) = &self.state else {
+        let SessionState::Requested(partner, sent) = &self.state else {
             return false;
         };
         // The answer to an earlier question names a session that the leader ends when it reads the
@@ -206,7 +174,7 @@ impl LeaderSession {
             return false;
         }
         let active = ActiveSession::new(self.shard, partner.clone(), grant, now);
-        self.state = LeaderSessionState::Active(active);
+        self.state = SessionState::Active(active);
         self.last_copy = Some((epoch, self.last_copy(epoch).unwrap_or(0)));
         true
     }
@@ -214,7 +182,7 @@ impl LeaderSession {
     /// Returns a ping for the leader, if it is due.
     pub(super) fn ping(&mut self, now: Tick) -> Option<ToLeader> {
         let times = self.times;
-        let active = self.active_mut()?;
+        let active = self.state.active_mut()?;
         let epoch = active.partner().epoch;
         active.take_ping(times, now).then(|| ToLeader::Ping {
             sent: now,
@@ -230,7 +198,7 @@ impl LeaderSession {
         grant: LeadershipGrant,
         now: Tick,
     ) {
-        if let LeaderSessionState::Active(active) = &mut self.state
+        if let SessionState::Active(active) = &mut self.state
             && active.partner().is(node, epoch)
         {
             active.granted(grant, now);
@@ -255,8 +223,8 @@ impl LeaderSession {
             unconfirmed: Vec::new(),
             pending: self.pending.take().collect(),
         };
-        let before = std::mem::replace(&mut self.state, LeaderSessionState::Down(now));
-        let LeaderSessionState::Active(active) = before else {
+        let before = std::mem::replace(&mut self.state, SessionState::Down(now));
+        let SessionState::Active(active) = before else {
             return ended;
         };
         self.ended = now;
@@ -278,11 +246,9 @@ impl LeaderSession {
 
     /// Returns when the session has something to do.
     pub(super) fn next_event(&self) -> Option<Tick> {
-        let state = match &self.state {
-            LeaderSessionState::Down(next) => self.leader.as_ref().map(|_| *next),
-            LeaderSessionState::Requested(_, since) => Some(*since + self.times.answer),
-            LeaderSessionState::Active(active) => Some(active.next_event(self.times)),
-        };
+        // Without a leader, there is none to ask.
+        let has_partner = self.leader.is_some() || self.partner().is_some();
+        let state = has_partner.then(|| self.state.next_event(self.times));
         state.into_iter().chain(self.queue.next_expiry()).min()
     }
 
@@ -293,26 +259,12 @@ impl LeaderSession {
 
     /// Returns the leadership that the session is with, or is about to be with.
     pub(super) const fn partner(&self) -> Option<&SessionPartner> {
-        match &self.state {
-            LeaderSessionState::Down(_) => None,
-            LeaderSessionState::Requested(partner, _) => Some(partner),
-            LeaderSessionState::Active(active) => Some(active.partner()),
-        }
+        self.state.partner()
     }
 
     /// Returns the session, if it lasts.
     pub(super) const fn active(&self) -> Option<&ActiveSession> {
-        match &self.state {
-            LeaderSessionState::Active(active) => Some(active),
-            LeaderSessionState::Down(_) | LeaderSessionState::Requested(..) => None,
-        }
-    }
-
-    const fn active_mut(&mut self) -> Option<&mut ActiveSession> {
-        match &mut self.state {
-            LeaderSessionState::Active(active) => Some(active),
-            LeaderSessionState::Down(_) | LeaderSessionState::Requested(..) => None,
-        }
+        self.state.active()
     }
 }
 
@@ -325,14 +277,14 @@ impl LeaderSession {
 
     /// The leader has got everything from before: the connections lend it credit from now on.
     pub(super) const fn start_lending(&mut self) {
-        if let Some(active) = self.active_mut() {
+        if let Some(active) = self.state.active_mut() {
             active.start_lending();
         }
     }
 
     /// The connections take no copies until the next session.
     pub(super) const fn stop_lending(&mut self) {
-        if let Some(active) = self.active_mut() {
+        if let Some(active) = self.state.active_mut() {
             active.stop_lending();
         }
     }
