@@ -33,8 +33,8 @@ pub(super) struct LeaderQueries {
     patience: Duration,
     last: u64,
     open: BTreeMap<QueryId, OpenQuery>,
-    /// The entries that the replica of this node must contain before a shard counts as answered.
-    waiting: BTreeSet<(ShardId, u64, QueryId)>,
+    /// By the entry that the replica of this node must contain before the shard counts as answered.
+    waiting: BTreeMap<(ShardId, u64), Vec<QueryId>>,
 }
 
 /// A query.
@@ -74,7 +74,7 @@ impl LeaderQueries {
             patience,
             last: 0,
             open: BTreeMap::new(),
-            waiting: BTreeSet::new(),
+            waiting: BTreeMap::new(),
         }
     }
 
@@ -111,7 +111,7 @@ impl LeaderQueries {
                 return QueryState::AskAgain(LeaderQuery::Applied);
             }
             Some(seq) if seq > shard.applied => {
-                self.waiting.insert((shard.id, seq, id));
+                self.waiting.entry((shard.id, seq)).or_default().push(id);
                 return QueryState::Open;
             }
             Some(_) | None => {}
@@ -124,13 +124,16 @@ impl LeaderQueries {
 
     /// The replica of this node contains this entry. Returns the queries that are answered by it.
     pub(super) fn replica_applied(&mut self, shard: ShardId, seq: u64) -> Vec<Query> {
-        let places = (shard, 0, QueryId(0))..=(shard, seq, QueryId(u64::MAX));
-        let reached: Vec<_> = self.waiting.range(places).copied().collect();
-        let answered = reached.into_iter().filter_map(|waiting| {
-            self.waiting.remove(&waiting);
-            self.answered_by(waiting.2, shard)
-        });
-        answered.collect()
+        let reached = self.waiting.range((shard, 0)..=(shard, seq));
+        let reached: Vec<_> = reached.map(|(place, _)| *place).collect();
+        let ids = reached
+            .iter()
+            .filter_map(|place| self.waiting.remove(place));
+        let ids: Vec<QueryId> = ids.flatten().collect();
+        let answered = ids.into_iter();
+        answered
+            .filter_map(|id| self.answered_by(id, shard))
+            .collect()
     }
 
     fn answered_by(&mut self, id: QueryId, shard: ShardId) -> Option<Query> {
@@ -148,7 +151,10 @@ impl LeaderQueries {
     /// A shard does not answer: the query fails.
     pub(super) fn fail(&mut self, id: QueryId, message: &str) -> Option<QueryOutcome> {
         let query = self.open.remove(&id)?;
-        self.waiting.retain(|(_, _, waiting)| *waiting != id);
+        self.waiting.retain(|_, ids| {
+            ids.retain(|waiting| *waiting != id);
+            !ids.is_empty()
+        });
         Some(query.query.refuse(message))
     }
 

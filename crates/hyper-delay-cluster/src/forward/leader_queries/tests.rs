@@ -148,6 +148,21 @@ fn a_replica_that_is_behind_delays_the_answer() {
 }
 
 #[test]
+fn queries_that_wait_for_one_entry_are_answered_in_the_order_of_its_leader() {
+    let mut queries = queries(1);
+    let ids = [8, 9].map(|caller| queries.start(Query::fresh(caller, None), at(0)).0);
+    for id in ids.into_iter().rev() {
+        queries.answer(id, shard(0, 7), LeaderQueryAnswer::Applied(8));
+    }
+    let answered = queries.replica_applied(ShardId(0), 8);
+    let callers = answered.into_iter().map(|query| match outcome(query) {
+        QueryOutcome::Fresh(caller, Ok(())) => caller,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(callers.collect::<Vec<_>>(), [9, 8]);
+}
+
+#[test]
 fn the_end_of_the_journal_counts_only_if_no_other_leads_by_now() {
     let mut queries = queries(1);
     let (id, _) = queries.start(Query::fresh(9, None), at(0));
