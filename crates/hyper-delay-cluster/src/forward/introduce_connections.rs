@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Forwarder, deliveries::adopted, served_connection::DeferredOutcome,
+    Forwarder, deliveries::adopted, served_connections::DeferredOutcome,
     unconfirmed::DeliveryOutcome, wire::ToLeader,
 };
 use crate::ShardId;
@@ -14,7 +14,7 @@ impl Forwarder {
     /// Tells a new leader of the connections that have to do with its shard. It can deliver to them
     /// when they have credit, after it has got the acks.
     pub(super) fn introduce_connections(&mut self, shard: ShardId, epoch: u64) {
-        let connections: Vec<ConsumerId> = self.served.keys().copied().collect();
+        let connections: Vec<ConsumerId> = self.served.consumers().collect();
         let mut without = Vec::new();
         for consumer in connections {
             if !self.introduce(consumer, shard, epoch) {
@@ -29,19 +29,14 @@ impl Forwarder {
 
     /// Tells a new leader of a connection. Returns whether that has to do with its shard.
     fn introduce(&mut self, consumer: ConsumerId, shard: ShardId, epoch: u64) -> bool {
-        let Some(served) = self.served.get_mut(&consumer) else {
-            return false;
-        };
-        let deferred = served.take_deferred(shard, epoch);
+        let deferred = self.served.take_deferred(consumer, shard, epoch);
         let in_flight = self.hand_over_in_flight(consumer, shard, epoch);
         let routes = self.front.routes_of(consumer, shard);
         let routes: Vec<_> = routes.map(|(route, mode)| (route.clone(), mode)).collect();
         if routes.is_empty() && in_flight.is_empty() && deferred.is_empty() {
             return false;
         }
-        if let Some(served) = self.served.get_mut(&consumer) {
-            served.open_at(shard);
-        }
+        self.served.open_at(consumer, shard);
         self.send(shard, ToLeader::Opened(consumer));
         for outcome in deferred {
             self.repeat(consumer, shard, outcome);

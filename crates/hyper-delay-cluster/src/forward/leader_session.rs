@@ -23,7 +23,7 @@ use self::{
 };
 use super::{
     leader_queries::QueryId,
-    served_connection::DeferredOutcome,
+    served_connections::DeferredOutcome,
     unconfirmed::{DeliveryOutcome, UnconfirmedOutcomes},
     wire::{LeadershipGrant, ToLeader},
 };

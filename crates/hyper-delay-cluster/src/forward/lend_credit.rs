@@ -12,7 +12,7 @@ impl Forwarder {
             return;
         }
         self.session(shard).start_lending();
-        for consumer in self.opened_at(shard) {
+        for consumer in self.served.known_at(shard) {
             if self.front.is_closing(consumer) {
                 continue;
             }
@@ -26,13 +26,6 @@ impl Forwarder {
             }
             self.balance(consumer);
         }
-    }
-
-    /// Returns the connections that the leader of a shard knows.
-    pub(super) fn opened_at(&self, shard: ShardId) -> Vec<ConsumerId> {
-        let served = self.served.iter();
-        let opened = served.filter(|(_, served)| served.is_open_at(shard));
-        opened.map(|(consumer, _)| *consumer).collect()
     }
 
     /// The time of deliveries passes while there is no session: their credit is free again.

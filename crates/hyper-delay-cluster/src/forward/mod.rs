@@ -31,7 +31,7 @@ mod operator_requests;
 mod query_leaders;
 mod receive_copies;
 mod requests;
-mod served_connection;
+mod served_connections;
 mod session_lifecycle;
 mod sessions;
 mod task_contents;
@@ -40,14 +40,14 @@ pub(crate) mod wire;
 
 pub(crate) use leader_queries::CallerId;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use self::{
     by_shard::ByShard,
     deliveries::LeaderCopy,
     leader_queries::{LeaderQueries, Query},
     leader_session::{LeaderSession, PendingRequest},
-    served_connection::ServedConnection,
+    served_connections::ServedConnections,
     sessions::Sessions,
     task_contents::TaskContents,
     wire::{ToLeader, ToServing},
@@ -144,7 +144,7 @@ pub(crate) struct Forwarder {
     /// The connections, as clients know them.
     front: Front<LeaderCopy>,
     /// The same, as the leaders know them.
-    served: BTreeMap<ConsumerId, ServedConnection>,
+    served: ServedConnections,
     queries: LeaderQueries,
     /// Another process has the name of this node, and its lease.
     has_rival: bool,
@@ -163,7 +163,7 @@ impl Forwarder {
             front: Front::new(setup.front, shards),
             setup,
             now,
-            served: BTreeMap::new(),
+            served: ServedConnections::default(),
             queries: LeaderQueries::new(shards, 2 * lease),
             has_rival: false,
             is_ending: false,

@@ -67,7 +67,7 @@ impl Forwarder {
                 for (consumer, copy) in copies {
                     self.return_copy(shard, consumer, copy);
                 }
-                for consumer in self.opened_at(shard) {
+                for consumer in self.served.known_at(shard) {
                     self.send(shard, ToLeader::Closing(consumer));
                     self.front.retire(consumer, shard);
                     self.balance(consumer);

@@ -6,7 +6,6 @@ use super::{
     Forwarder,
     leader_queries::Query,
     leader_session::{PendingRequest, QueueableRequest, ReplyAction},
-    served_connection::ServedConnection,
     wire::{ForwardedRequest, NO_ANSWER, ToLeader},
 };
 use crate::ShardId;
@@ -22,7 +21,7 @@ impl Forwarder {
         match input {
             FrontInput::Opened(consumer) => {
                 self.front.open(consumer);
-                self.served.insert(consumer, ServedConnection::default());
+                self.served.open(consumer);
             }
             FrontInput::Closing(consumer) => self.closing(consumer),
             FrontInput::Closed(consumer) => self.closed(consumer),
@@ -64,9 +63,7 @@ impl Forwarder {
         if !self.front.close_soon(consumer) {
             return;
         }
-        let served = self.served.get(&consumer);
-        let opened = served.map(|served| served.opened().clone());
-        for shard in opened.unwrap_or_default() {
+        for shard in self.served.shards_of(consumer) {
             self.send(shard, ToLeader::Closing(consumer));
         }
     }
@@ -74,11 +71,8 @@ impl Forwarder {
     fn closed(&mut self, consumer: ConsumerId) {
         self.return_waiting_copies(consumer, |_| true);
         self.front.close(consumer);
-        let Some(served) = self.served.remove(&consumer) else {
-            return;
-        };
-        for shard in served.opened() {
-            self.send(*shard, ToLeader::Closed(consumer));
+        for shard in self.served.close(consumer) {
+            self.send(shard, ToLeader::Closed(consumer));
         }
     }
 
@@ -212,10 +206,9 @@ impl Forwarder {
             return;
         }
         let lends = session.lends();
-        let Some(served) = self.served.get_mut(&consumer) else {
+        let Some(is_new) = self.served.open_at(consumer, shard) else {
             return;
         };
-        let is_new = served.open_at(shard);
         if lends {
             self.front.begin_loan_once(consumer, shard);
         }

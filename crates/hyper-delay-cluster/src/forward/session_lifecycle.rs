@@ -4,7 +4,7 @@ use super::{
     Forwarder,
     deliveries::void_message,
     leader_session::ActiveSession,
-    served_connection::DeferredOutcome,
+    served_connections::DeferredOutcome,
     task_contents::ReceivedCopy,
     wire::{LeadershipGrant, ToLeader},
 };
@@ -108,10 +108,7 @@ impl Forwarder {
         for pending in ended.pending {
             self.give_up(shard, pending, UNKNOWN);
         }
-        for consumer in self.opened_at(shard) {
-            if let Some(served) = self.served.get_mut(&consumer) {
-                served.close_at(shard);
-            }
+        for consumer in self.served.close_at(shard) {
             let used = self.front.used(consumer, now, |it| it.shard == shard);
             self.front.close_loan(consumer, shard, used);
             self.balance(consumer);
@@ -140,9 +137,7 @@ impl Forwarder {
     /// Keeps the outcome of a delivery for its leader, which cannot be reached now.
     pub(super) fn defer(&mut self, consumer: ConsumerId, outcome: DeferredOutcome) {
         let limit = self.front.late_limit(consumer);
-        if let Some(served) = self.served.get_mut(&consumer) {
-            served.defer(outcome, limit);
-        }
+        self.served.defer(consumer, outcome, limit);
     }
 
     /// Refuses what has waited too long for a leader.

@@ -5,7 +5,7 @@ mod requests;
 mod sessions;
 mod unconfirmed;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use race_wheel::Tick;
 
