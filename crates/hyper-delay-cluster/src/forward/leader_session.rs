@@ -81,8 +81,8 @@ impl LeaderSession {
         }
     }
 
-    /// This leads the shard, or did until a moment ago. Returns whether the leader of the session has
-    /// a successor: then the session must end.
+    /// This leads the shard, or did until a moment ago. Returns whether the leader of the session
+    /// has a successor: then the session must end.
     pub(super) fn set_leader(&mut self, leader: Option<Leader>, now: Tick) -> bool {
         let Some(leader) = leader else {
             if self.partner().is_none() {
@@ -348,8 +348,8 @@ impl LeaderSession {
         self.unconfirmed.push(now, consumer, outcome);
     }
 
-    /// Returns whether no client waits for an answer. An ack without a reply can wait for a leader for
-    /// ever; without it the task is delivered again.
+    /// Returns whether no client waits for an answer. An ack without a reply can wait for a leader
+    /// for ever; without it the task is delivered again.
     pub(super) fn awaits_no_answer(&self) -> bool {
         self.pending.is_empty() && self.queue.awaits_no_reply()
     }

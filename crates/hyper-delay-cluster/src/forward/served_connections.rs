@@ -58,8 +58,8 @@ impl ServedConnections {
         known.map(|(consumer, _)| *consumer).collect()
     }
 
-    /// The leader of a shard knows a connection from now on. Returns whether that is news. `None`: the
-    /// connection is closed.
+    /// The leader of a shard knows a connection from now on. Returns whether that is news. `None`:
+    /// the connection is closed.
     pub(super) fn open_at(&mut self, consumer: ConsumerId, shard: ShardId) -> Option<bool> {
         let served = self.by_consumer.get_mut(&consumer)?;
         Some(served.opened.insert(shard))
@@ -87,9 +87,9 @@ impl ServedConnections {
         served.deferred.push_back(outcome);
     }
 
-    /// There is a session with a leadership: removes and returns messages about a connection that it,
-    /// or another leadership of the shard, did not get. Those that only concern the other one are
-    /// dropped.
+    /// There is a session with a leadership: removes and returns messages about a connection that
+    /// it, or another leadership of the shard, did not get. Those that only concern the other one
+    /// are dropped.
     pub(super) fn take_deferred(
         &mut self,
         consumer: ConsumerId,

@@ -115,8 +115,8 @@ impl Forwarder {
         }
     }
 
-    /// A session has ended. The copies of it that were not passed to their connections never will be,
-    /// which the leader learns if there is another session with it.
+    /// A session has ended. The copies of it that were not passed to their connections never will
+    /// be, which the leader learns if there is another session with it.
     fn defer_undelivered(&mut self, active: &ActiveSession, awaiting: Vec<ReceivedCopy>) {
         for (consumer, copy) in awaiting {
             let delivered = active.delivered(&copy);

@@ -85,8 +85,8 @@ impl Query {
         }
     }
 
-    /// Adds the answer of a leader. Returns the entry that the replica of this node must contain, if
-    /// the query is for that.
+    /// Adds the answer of a leader. Returns the entry that the replica of this node must contain,
+    /// if the query is for that.
     pub(super) fn add(&mut self, answer: LeaderQueryAnswer) -> Option<u64> {
         match (&mut self.0, answer) {
             (Progress::InFlight(_, known), LeaderQueryAnswer::InFlight(seqs)) => known.extend(seqs),

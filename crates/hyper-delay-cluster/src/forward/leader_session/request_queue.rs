@@ -13,8 +13,8 @@ use hyper_delay_engine::{clock::nanos, ledger::TaskRevision, scheduler::Consumer
 pub(in crate::forward) enum QueueableRequest {
     /// A request.
     Request(Box<ForwardedRequest>, PendingRequest),
-    /// An ack, of this delivery. It waits for as long as it takes; only the reply expires, and then it
-    /// waits without one.
+    /// An ack, of this delivery. It waits for as long as it takes; only the reply expires, and then
+    /// it waits without one.
     Ack(TaskRevision, ServedDelivery, Option<PendingRequest>),
 }
 
