@@ -34,12 +34,12 @@ struct Workload {
 const WORKLOADS: [Workload; 4] = [
     Workload {
         name: "a schedule, due tomorrow",
-        at_most: 3_763,
+        at_most: 3_720,
         run: |tasks| Server::new(&["route"]).schedule_far(tasks),
     },
     Workload {
         name: "a schedule, its delivery and its ack",
-        at_most: 11_400,
+        at_most: 11_130,
         run: |tasks| {
             let answer = Answer {
                 selector: |id, _, _| DeliverySelector {
@@ -54,12 +54,12 @@ const WORKLOADS: [Workload; 4] = [
     },
     Workload {
         name: "the same, confirmed, by the full name",
-        at_most: 11_450,
+        at_most: 11_240,
         run: |tasks| Server::new(&["route"]).deliver(tasks, Some("route"), Answer::FULL),
     },
     Workload {
         name: "the same without a route",
-        at_most: 11_650,
+        at_most: 11_480,
         run: |tasks| Server::new(&[]).deliver(tasks, None, Answer::FULL),
     },
 ];

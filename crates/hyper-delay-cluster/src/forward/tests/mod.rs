@@ -44,11 +44,8 @@ impl Forwarder {
 
     /// Returns whether there is a session with each leader, and nothing waits for one.
     pub(crate) fn is_quiet(&self) -> bool {
-        let mut sessions = self.sessions.iter();
-        sessions.all(|session| {
-            let is_active = session.active().is_some_and(|active| active.lends);
-            is_active && session.awaits_no_answer() && session.queue.is_empty()
-        })
+        let mut shards = (0..self.setup.shards).map(ShardId);
+        shards.all(|shard| self.sessions[shard].lends()) && self.sessions.await_no_answer()
     }
 }
 
