@@ -1,7 +1,7 @@
 //! Hooks of the simulation to plant faults in a shard.
 
-use super::{PeerId, Shard};
 use crate::shard_of;
+use super::{PeerId, Shard, leader_state::open_ledger};
 use hyper_delay_engine::{ledger::Ledger, scheduler::ConsumerId};
 use hyper_delay_store::{Store, fake::Fake};
 
@@ -19,9 +19,7 @@ impl<S: Store> Shard<S> {
     /// Gives up an append that was not answered, as if it had failed.
     pub(crate) fn forget_unanswered(&mut self) {
         if let Some(leading) = &mut self.leading {
-            leading
-                .pending_append
-                .take_if(|writing| writing.pending_call.is_none());
+            leading.commits().forget_unanswered();
         }
     }
 
@@ -39,7 +37,7 @@ impl<S: Store> Shard<S> {
             .consumer_of(peer, there)
             .zip(self.leading.as_ref());
         known.is_some_and(|(consumer, leading)| {
-            let copies = leading.scheduler.copies_of(consumer);
+            let copies = leading.copies_of(consumer);
             copies.iter().any(|copy| copy.seq == seq)
         })
     }
@@ -48,20 +46,17 @@ impl<S: Store> Shard<S> {
 impl Shard<Fake> {
     /// If a leadership has just begun, it gets the ledger of the last one, as it began.
     pub(crate) fn exchange_ledger(&mut self, kept: &mut SavedLedger) {
-        let Some(leading) = &self.leading else {
+        let Some(leading) = &mut self.leading else {
             return;
         };
-        let is_new =
-            leading.batches == 0 && leading.pending_append.is_none() && leading.jobs.is_empty();
-        let epoch = leading.fence.epoch;
+        let epoch = leading.fence().epoch;
+        let is_new = leading.commits().is_new();
         if !is_new || kept.0.as_ref().is_some_and(|(last, _)| *last == epoch) {
             return;
         }
-        let fresh = self.ledger().expect("the disk is whole");
-        if let Some(leading) = &mut self.leading
-            && let Some((_, old)) = kept.0.replace((epoch, fresh))
-        {
-            leading.stage.ledger = old;
+        let fresh = open_ledger(&self.replica, &self.setup).expect("the disk is whole");
+        if let Some((_, old)) = kept.0.replace((epoch, fresh)) {
+            leading.commits().set_ledger(old);
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Requests of serving nodes, as the scheduler takes them.
 
-use super::Shard;
-use crate::forward::wire::{ForwardedRequest, LeaderQuery, LeaderQueryAnswer};
+use crate::forward::wire::{ForwardedRequest, LeaderQuery};
 use hyper_delay_engine::scheduler::{OperatorRequest, RequestId, RouteRequest, SchedulerInput};
 use hyper_delay_protocol::{Code, Refusal};
-use hyper_delay_store::Store;
 
 impl ForwardedRequest {
     /// Returns whether it makes a task.
@@ -38,29 +36,6 @@ impl ForwardedRequest {
                 SchedulerInput::Operated(id, Box::new(OperatorRequest { request, actor }))
             }
             Self::Query(query) => return Err(query),
-        })
-    }
-}
-
-impl<S: Store> Shard<S> {
-    /// Returns the answer to a question, if this node leads the shard.
-    pub(super) fn answer_query(&self, query: LeaderQuery) -> Option<LeaderQueryAnswer> {
-        let leading = self.leading.as_ref()?;
-        let scheduler = &leading.scheduler;
-        Some(match query {
-            LeaderQuery::Applied => LeaderQueryAnswer::Applied(self.applied()),
-            LeaderQuery::InFlight(seqs) => {
-                LeaderQueryAnswer::InFlight(scheduler.in_flight_attempts(&seqs).collect())
-            }
-            LeaderQuery::Future(now) => {
-                LeaderQueryAnswer::Future(Box::new(leading.forecast.read(now)))
-            }
-            LeaderQuery::HasConsumers(route) => {
-                LeaderQueryAnswer::HasConsumers(scheduler.has_consumers(&route))
-            }
-            LeaderQuery::Counts(selection) => {
-                LeaderQueryAnswer::Counts(scheduler.stats_from_memory(&selection))
-            }
         })
     }
 }

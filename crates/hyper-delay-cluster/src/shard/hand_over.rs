@@ -4,169 +4,112 @@
 //! delivers none of these tasks until their node has reported what it still has, or their time is
 //! over. So a node that reaches the new leader late does no harm.
 
-use std::{collections::BTreeMap, time::Duration};
+use race_wheel::Tick;
 
-use serde::{Deserialize, Serialize};
+use super::{Shard, hand_over_record::HandOverRecord};
+use crate::first_seq;
+use hyper_delay_engine::{clock::Now, scheduler::SchedulerInput};
+use hyper_delay_store::{Store, StoreError};
 
-use super::{Shard, append::PendingAppend};
-use crate::{entry::EntryChange, first_seq, log::NodeName};
-use hyper_delay_engine::{
-    clock::Now,
-    scheduler::{GoneCopy, SchedulerInput},
-};
-use hyper_delay_store::{
-    Batch, Space, Store, StoreError,
-    record::{self, Record, key},
-};
-
-/// The most copies that are passed on: those with the most time left. With ten bytes for each, the
-/// entry is far below the limit of the log. For the others, the next leader waits for what the
-/// nodes tell, as after every end of a leadership.
-const MOST: usize = 16_384;
-
-/// The copies that were in flight at the end of a leadership.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct HandOverRecord {
-    /// The place of its entry. It counts while that is the last one: later ones can have ended what
-    /// was in flight.
-    entry: u64,
-    nodes: Vec<(NodeName, Vec<HandOverCopy>)>,
+/// How far the planned end of a leadership is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HandOver {
+    /// No end is planned.
+    #[default]
+    NotPlanned,
+    /// Nothing more is taken, only outcomes of deliveries until then.
+    Ending {
+        /// When outcomes are not taken any more.
+        answers_until: Tick,
+    },
+    /// The next leader knows what is in flight, once the entry on its way is in the journal.
+    PassedOn,
 }
 
-impl Record<'_> for HandOverRecord {}
-
-/// A copy that was in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct HandOverCopy {
-    /// The revision, less that of the copy before, or less the first number of the shard.
-    seq: u64,
-    attempt: u32,
-    /// The time that was left to answer it, in milliseconds.
-    left: u64,
-}
-
-/// A copy, the node of its connection, and the time that is left to answer it.
-type HandOverInFlight = (NodeName, GoneCopy, Duration);
-
-impl HandOverRecord {
-    fn new(entry: u64, first: u64, mut copies: Vec<HandOverInFlight>) -> Self {
-        copies.sort_unstable_by_key(|(_, _, left)| std::cmp::Reverse(*left));
-        copies.truncate(MOST);
-        copies.sort_unstable_by(|(one, a, _), (other, b, _)| {
-            (one, a.seq, a.attempt).cmp(&(other, b.seq, b.attempt))
-        });
-        let mut nodes = BTreeMap::<NodeName, (u64, Vec<HandOverCopy>)>::new();
-        for (node, GoneCopy { seq, attempt, .. }, left) in copies {
-            let (before, handed) = nodes.entry(node).or_insert((first, Vec::new()));
-            let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-            handed.push(HandOverCopy {
-                seq: seq.saturating_sub(*before),
-                attempt,
-                left: left.saturating_add(1),
-            });
-            *before = seq;
-        }
-        let nodes = nodes.into_iter().map(|(node, (_, handed))| (node, handed));
-        Self {
-            entry,
-            nodes: nodes.collect(),
+impl HandOver {
+    /// Takes only outcomes of deliveries from now on, until `answers_until`.
+    pub(super) const fn begin(&mut self, answers_until: Tick) {
+        match self {
+            Self::NotPlanned | Self::Ending { .. } => *self = Self::Ending { answers_until },
+            Self::PassedOn => {}
         }
     }
 
-    fn into_copies(self, first: u64) -> impl Iterator<Item = HandOverInFlight> {
-        self.nodes.into_iter().flat_map(move |(node, handed)| {
-            let mut seq = first;
-            handed.into_iter().map(move |copy| {
-                seq = seq.saturating_add(copy.seq);
-                let left = Duration::from_millis(copy.left);
-                (
-                    node.clone(),
-                    copy_of_earlier_leader(seq, copy.attempt),
-                    left,
-                )
-            })
-        })
+    /// Passes on what is in flight. Returns `false` if that is not due, or was done.
+    pub(super) const fn pass_on(&mut self) -> bool {
+        match self {
+            Self::Ending { .. } => {
+                *self = Self::PassedOn;
+                true
+            }
+            Self::NotPlanned | Self::PassedOn => false,
+        }
+    }
+
+    /// Returns whether the end of the leadership is planned.
+    pub(super) const fn is_begun(self) -> bool {
+        !matches!(self, Self::NotPlanned)
+    }
+
+    /// Returns whether what is in flight was passed on.
+    pub(super) const fn is_passed_on(self) -> bool {
+        matches!(self, Self::PassedOn)
+    }
+
+    /// Returns whether what becomes of deliveries still counts.
+    pub(super) fn accepts_answers(self, now: Now) -> bool {
+        match self {
+            Self::NotPlanned => true,
+            Self::Ending { answers_until } => now.monotonic < answers_until,
+            Self::PassedOn => false,
+        }
+    }
+
+    /// Returns whether an input from outside still counts.
+    pub(super) fn accepts(self, input: &SchedulerInput, now: Now) -> bool {
+        self.accepts_answers(now) && (!self.is_begun() || is_delivery_outcome(input))
     }
 }
 
-/// A copy of an earlier leader: if it is gone, its round has not failed.
-const fn copy_of_earlier_leader(seq: u64, attempt: u32) -> GoneCopy {
-    GoneCopy {
-        seq,
-        attempt,
-        has_failed: false,
-    }
+/// Returns whether an input is the outcome of a delivery.
+const fn is_delivery_outcome(input: &SchedulerInput) -> bool {
+    matches!(
+        input,
+        SchedulerInput::Acked(..)
+            | SchedulerInput::Nacked(..)
+            | SchedulerInput::NotSent(..)
+            | SchedulerInput::Closed(_)
+    )
 }
 
 impl<S: Store> Shard<S> {
     /// The leadership is about to end, and everything that was taken is in the journal: the last
     /// entry says what is in flight, if anything is.
     pub(super) fn append_hand_over(&mut self, now: Now) {
-        let is_due =
-            |leading: &super::LeaderState<S>| leading.is_settled() && !leading.has_handed_over;
-        if !self.leading.as_deref().is_some_and(is_due) {
-            return;
-        }
-        let copies = self.in_flight();
         let Some(leading) = &mut self.leading else {
             return;
         };
-        leading.has_handed_over = true;
+        if !leading.pass_on() {
+            return;
+        }
+        let copies = leading.in_flight(&self.serving_nodes);
         if copies.is_empty() {
             return;
         }
-        let entry = self.replica.applied().seq + 1;
-        let first = first_seq(self.setup.shard);
+        let (entry, first) = (self.applied() + 1, first_seq(self.setup.shard));
         let handed_over = HandOverRecord::new(entry, first, copies);
-        let mut batch = Batch::new();
-        batch.put(Space::Meta, key::HANDED_OVER, record::encode(&handed_over));
-        let mut change = EntryChange::Writes(batch);
-        let time = now.wall_millis().max(self.replica.applied().now);
-        let nonce = self.calls.next().0;
-        let entry = self
-            .replica
-            .next(leading.fence.epoch, nonce, time, &mut change);
-        leading.pending_append = Some(PendingAppend::new(entry, change, Vec::new(), time, now));
+        self.begin_append(handed_over.into_change(), Vec::new(), now);
         self.write_next(now);
-    }
-
-    /// Returns what the serving nodes have in flight, as far as this leader knows.
-    fn in_flight(&self) -> Vec<HandOverInFlight> {
-        let Some(leading) = &self.leading else {
-            return Vec::new();
-        };
-        let serving_nodes = &self.serving_nodes;
-        let known = leading
-            .scheduler
-            .in_flight()
-            .filter_map(|(consumer, copy)| {
-                let node = serving_nodes.node_of(consumer)?.clone();
-                Some((
-                    node,
-                    copy_of_earlier_leader(copy.seq, copy.attempt),
-                    copy.left,
-                ))
-            });
-        let unaccounted = serving_nodes.unaccounted.iter().filter_map(|(node, copy)| {
-            let left = leading.scheduler.unreported_for(copy.seq)?;
-            Some((node.clone(), copy, left))
-        });
-        known.chain(unaccounted).collect()
     }
 
     /// Withholds what the leadership before has passed on.
     pub(super) fn withhold(&mut self, now: Now) -> Result<(), StoreError> {
-        let row = self.replica.store().get(Space::Meta, key::HANDED_OVER)?;
-        let Some(row) = row else {
+        let store = &**self.replica.store();
+        let Some(handed_over) = HandOverRecord::read(store, self.applied())? else {
             return Ok(());
         };
-        let handed_over: HandOverRecord = record::decode(&row)?;
-        if handed_over.entry != self.applied() {
-            return Ok(());
-        }
-        let first = first_seq(self.setup.shard);
         let mut withheld = Vec::new();
-        for (node, copy, left) in handed_over.into_copies(first) {
+        for (node, copy, left) in handed_over.into_copies(first_seq(self.setup.shard)) {
             self.serving_nodes.unaccounted.add(&node, copy, None);
             withheld.push((copy.seq, left));
         }
@@ -175,63 +118,40 @@ impl<S: Store> Shard<S> {
     }
 }
 
-/// Returns how many copies an entry passes on.
-#[cfg(test)]
-pub(crate) fn handed_over_copies(entry: &[u8]) -> usize {
-    let Ok((_, EntryChange::Writes(batch))) = crate::entry::decode(entry) else {
-        return 0;
-    };
-    let mut rows = batch.into_writes();
-    let row = rows.find(|(_, key, _)| **key == *key::HANDED_OVER);
-    let Some((_, _, Some(row))) = row else {
-        return 0;
-    };
-    let handed_over: HandOverRecord = record::decode(&row).expect("it was encoded");
-    handed_over.into_copies(0).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn copy(node: &str, seq: u64, attempt: u32, left: u64) -> HandOverInFlight {
-        let left = Duration::from_millis(left);
-        (node.into(), copy_of_earlier_leader(seq, attempt), left)
+    const UNTIL: Tick = Tick::new(50);
+
+    fn at(nanos: u64) -> Now {
+        Now {
+            wall_nanos: 1_000_000_000_000,
+            monotonic: Tick::new(nanos),
+        }
     }
 
     #[test]
-    fn what_is_passed_on_is_read_as_it_was_with_the_time_rounded_up() {
-        let first = 1 << 58;
-        let copies = vec![
-            copy("b", first + 9, 4, 30_000),
-            copy("a", first + 700, 1, 5),
-            copy("a", first + 3, 2, 0),
-            copy("a", first + 3, 2, 7),
-        ];
-        let handed_over = HandOverRecord::new(12, first, copies);
-        let row = record::encode(&handed_over);
-        let read: HandOverRecord = record::decode(&row).unwrap();
-        assert_eq!(read.entry, 12);
-        let mut read: Vec<_> = read.into_copies(first).collect();
-        read.sort();
-        let mut expected = vec![
-            copy("a", first + 3, 2, 1),
-            copy("a", first + 3, 2, 8),
-            copy("a", first + 700, 1, 6),
-            copy("b", first + 9, 4, 30_001),
-        ];
-        expected.sort();
-        assert_eq!(read, expected);
+    fn a_planned_end_takes_outcomes_of_deliveries_until_its_time_is_over() {
+        let (outcome, opened) = (SchedulerInput::Closed(1), SchedulerInput::Opened(1));
+        let mut hand_over = HandOver::default();
+        assert!(hand_over.accepts(&opened, at(90)));
+        hand_over.begin(UNTIL);
+        assert!(hand_over.accepts(&outcome, at(49)));
+        assert!(!hand_over.accepts(&opened, at(49)));
+        assert!(!hand_over.accepts(&outcome, at(50)));
     }
 
     #[test]
-    fn the_copies_with_the_most_time_left_are_passed_on_in_few_bytes() {
-        let many = u64::try_from(MOST).unwrap() + 1_000;
-        let copies = (0..many).map(|seq| copy("a", 20 + seq * 50, 1, seq));
-        let handed_over = HandOverRecord::new(1, 0, copies.collect());
-        let row = record::encode(&handed_over);
-        assert!(row.len() < MOST * 5, "{} bytes", row.len());
-        let least = handed_over.into_copies(0).map(|(_, _, left)| left).min();
-        assert_eq!(least, Some(Duration::from_millis(1_001)));
+    fn what_is_in_flight_is_passed_on_once() {
+        let mut hand_over = HandOver::default();
+        assert!(!hand_over.pass_on(), "no end is planned");
+        hand_over.begin(UNTIL);
+        assert!(!hand_over.is_passed_on());
+        assert!(hand_over.pass_on());
+        assert!(!hand_over.pass_on());
+        hand_over.begin(Tick::new(90));
+        assert!(hand_over.is_passed_on(), "a second request to end");
+        assert!(!hand_over.accepts_answers(at(49)));
     }
 }

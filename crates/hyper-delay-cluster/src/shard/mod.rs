@@ -5,6 +5,7 @@
 //! and then runs the scheduler of its tasks.
 
 mod append;
+mod commit_pipeline;
 mod disk_progress;
 mod disk_space;
 mod election;
@@ -13,9 +14,12 @@ mod event;
 mod fault_injection;
 mod forwarded_request;
 mod hand_over;
+mod hand_over_record;
 mod journal_reader;
+mod leader_state;
 mod leadership;
 mod peer;
+mod pending_append;
 mod serving_nodes;
 mod sessions;
 mod snapshot_fetch;
@@ -40,7 +44,7 @@ pub(crate) use event::{LeadershipChange, ShardEffects, ShardEvent, ShardSetup, S
 #[cfg(test)]
 pub(crate) use fault_injection::SavedLedger;
 #[cfg(test)]
-pub(crate) use hand_over::handed_over_copies;
+pub(crate) use hand_over_record::handed_over_copies;
 use hyper_delay_engine::{
     clock::{Now, nanos},
     metrics::{MemoryGauges, ShardGauges},
@@ -48,7 +52,7 @@ use hyper_delay_engine::{
 };
 use hyper_delay_store::Store;
 use journal_reader::JournalReader;
-use leadership::LeaderState;
+use leader_state::LeaderState;
 pub(crate) use serving_nodes::PeerId;
 use serving_nodes::ServingNodes;
 pub(crate) use snapshot_fetch::SnapshotFetch;
@@ -168,7 +172,7 @@ impl<S: Store> Shard<S> {
             self.journal.next(),
             self.disk_space_next(),
             self.election.next(),
-            self.append_next(),
+            self.leading.as_ref().and_then(|it| it.append_next()),
             self.serving_nodes.next(),
             self.trimming.next(),
         ];
@@ -195,7 +199,7 @@ impl<S: Store> Shard<S> {
 
     /// Returns the leadership of this node, if it leads the shard.
     pub(crate) fn fence(&self) -> Option<Fence> {
-        self.leading.as_ref().map(|leading| leading.fence)
+        self.leading.as_ref().map(|leading| leading.fence())
     }
 
     /// Returns the leader of the shard, as far as this node knows.
@@ -227,7 +231,7 @@ impl<S: Store> Shard<S> {
     /// Returns what the scheduler has in memory, if this node leads the shard.
     pub(crate) fn in_memory(&self, now: Now) -> MemoryGauges {
         let memory = match &self.leading {
-            Some(leading) => leading.scheduler.in_memory(now),
+            Some(leading) => leading.in_memory(now),
             None => MemoryGauges::of_follower(now.wall_millis()),
         };
         MemoryGauges {
@@ -295,7 +299,9 @@ impl<S: Store> Shard<S> {
                 self.disk_progress.unanswered(call, again);
                 self.journal.unanswered(call, again);
                 self.election.unanswered(call, again);
-                self.append_unanswered(call, again);
+                if let Some(leading) = &mut self.leading {
+                    leading.append_unanswered(call, again);
+                }
                 self.trimming.unanswered(call, again);
             }
         }
@@ -304,8 +310,7 @@ impl<S: Store> Shard<S> {
     /// Ends the leadership, and the election, if this node may not lead any more.
     fn check_term(&mut self, now: Now, term: Option<Term>) {
         let lease = term.filter(|term| term.holds(now)).map(|term| term.lease);
-        let fence = self.leading.as_ref().map(|leading| leading.fence);
-        let fence = fence.or_else(|| self.election.elected());
+        let fence = self.fence().or_else(|| self.election.elected());
         if let Some(fence) = fence
             && lease != Some(fence.lease)
         {
@@ -339,8 +344,7 @@ impl<S: Store> Shard<S> {
 
     /// Ends the leadership and the election.
     fn withdraw(&mut self) {
-        let fence = self.leading.as_ref().map(|leading| leading.fence);
-        if let Some(fence) = fence.or_else(|| self.election.elected()) {
+        if let Some(fence) = self.fence().or_else(|| self.election.elected()) {
             self.resign(fence);
         }
     }

@@ -263,8 +263,10 @@ impl<S: Store> Shard<S> {
                     Ok(input) => Some(input),
                     Err(query) => {
                         self.serving_nodes.end_request(consumer);
-                        let answer = self
-                            .answer_query(query)
+                        let applied = self.applied();
+                        let leading = self.leading.as_ref();
+                        let answer = leading
+                            .map(|it| it.answer_query(query, applied))
                             .map(|it| ToConnection::QueryAnswer(number, it));
                         let outgoing =
                             answer.map(|it| (peer, ToServing::Connection(remote_id, it)));

@@ -154,7 +154,7 @@ impl<S: Store> Shard<S> {
     /// Returns what a connection has in flight.
     fn copies_of(&self, consumer: ConsumerId) -> Vec<GoneCopy> {
         let leading = self.leading.as_ref();
-        leading.map_or_else(Vec::new, |it| it.scheduler.copies_of(consumer))
+        leading.map_or_else(Vec::new, |it| it.copies_of(consumer))
     }
 
     /// The leadership begins: nothing is delivered until all nodes have said what is in flight.
