@@ -296,7 +296,7 @@ impl<S: Store> Shard<S> {
         if pending.is_some() {
             return None;
         }
-        let next = next.max(self.serving_nodes.last_grant_end());
+        let next = next.max(self.grants.last_end());
         if now.monotonic < next {
             return Some(next);
         }

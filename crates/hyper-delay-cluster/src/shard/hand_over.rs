@@ -110,7 +110,7 @@ impl<S: Store> Shard<S> {
         };
         let mut withheld = Vec::new();
         for (node, copy, left) in handed_over.into_copies(first_seq(self.setup.shard)) {
-            self.serving_nodes.unaccounted.add(&node, copy, None);
+            self.serving_nodes.await_report(&node, copy);
             withheld.push((copy.seq, left));
         }
         self.input(SchedulerInput::Withheld(withheld), now);

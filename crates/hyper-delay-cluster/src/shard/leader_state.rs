@@ -218,7 +218,7 @@ impl<S: Store> LeaderState<S> {
             let gone = copy_of_earlier_leader(copy.seq, copy.attempt);
             Some((node, gone, copy.left))
         });
-        let unaccounted = serving_nodes.unaccounted.iter().filter_map(|(node, copy)| {
+        let unaccounted = serving_nodes.unaccounted().filter_map(|(node, copy)| {
             let left = self.scheduler.unreported_for(copy.seq)?;
             Some((node.clone(), copy, left))
         });

@@ -6,6 +6,8 @@
 
 mod append;
 mod commit_pipeline;
+mod connections;
+mod delivery_grants;
 mod disk_progress;
 mod disk_space;
 mod election;
@@ -18,7 +20,9 @@ mod hand_over_record;
 mod journal_reader;
 mod leader_state;
 mod leadership;
+mod outgoing;
 mod peer;
+mod peer_messages;
 mod pending_append;
 mod serving_nodes;
 mod sessions;
@@ -37,6 +41,7 @@ use super::{
     log::{Fence, Leader, LogAnswer, LogRequest, LogUnanswered, NodeName},
     replica::{ApplyError, Replica, ReplicaSync},
 };
+use delivery_grants::DeliveryGrants;
 use disk_progress::DiskProgress;
 use disk_space::DiskSpaceWait;
 use election::Election;
@@ -53,7 +58,7 @@ use hyper_delay_engine::{
 use hyper_delay_store::Store;
 use journal_reader::JournalReader;
 use leader_state::LeaderState;
-pub(crate) use serving_nodes::PeerId;
+pub(crate) use peer::PeerId;
 use serving_nodes::ServingNodes;
 pub(crate) use snapshot_fetch::SnapshotFetch;
 use snapshot_fetch::SnapshotFetchState;
@@ -71,6 +76,7 @@ pub(crate) struct Shard<S: Store> {
     election: Election,
     leading: Option<Box<LeaderState<S>>>,
     serving_nodes: ServingNodes,
+    grants: DeliveryGrants,
     trimming: JournalTrimming,
     stopped: Option<StopReason>,
     /// It waits for space on the disk.
@@ -98,6 +104,7 @@ impl<S: Store> Shard<S> {
             election: Election::default(),
             leading: None,
             serving_nodes: ServingNodes::default(),
+            grants: DeliveryGrants::default(),
             trimming: JournalTrimming::default(),
             stopped: None,
             disk_space_wait: None,

@@ -1,64 +1,43 @@
-//! The connections of all nodes, as the leader of a shard sees them.
+//! The serving nodes that have a session with the leader of a shard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use race_wheel::Tick;
 
-use super::{Shard, peer::ServingPeer, unaccounted_copies::UnaccountedCopies};
+use super::{
+    connections::Connections,
+    outgoing::{forwarded_copy, forwarded_reply},
+    peer::{EndedSession, PeerId, ServingPeer},
+    unaccounted_copies::UnaccountedCopies,
+};
 use crate::{
-    forward::wire::{ForwardedCopy, ToConnection, ToLeader, ToServing, UnsentDelivery},
-    lease::Term,
+    forward::wire::{ToConnection, ToServing},
     log::NodeName,
 };
 use hyper_delay_engine::{
     clock::Now,
-    ledger::TaskRevision,
-    scheduler::{
-        ConsumerId, CopyId, Nack, RequestId, RequestNumber, SchedulerInput, SchedulerMessage,
-        SentCopy,
-    },
+    scheduler::{ConsumerId, GoneCopy, SchedulerMessage, UnansweredDelivery},
 };
-use hyper_delay_protocol::{DeliverySelector, Reply};
-use hyper_delay_store::Store;
 
-/// A link from a node, by a number that is never used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct PeerId(pub(crate) u64);
-
-const FULL: &str = "the journal of this shard is at its bound, because most nodes are behind: send it \
-    again later, and look at `hyper-delay cluster status`";
-
-/// No connection has this number.
-const NO_CONSUMER: ConsumerId = 0;
-
-/// The serving nodes that have a session with this leader, and their connections.
+/// The sessions of serving nodes with this leader, and what their connections have in flight.
 #[derive(Debug, Default)]
 pub(super) struct ServingNodes {
-    pub(super) peers: BTreeMap<PeerId, ServingPeer>,
-    /// The connections, by the number that the scheduler knows.
-    pub(super) consumers: BTreeMap<ConsumerId, ServingConnection>,
-    /// The last number that the scheduler knows.
-    last: ConsumerId,
+    peers: BTreeMap<PeerId, ServingPeer>,
+    /// Only nodes with a session have connections.
+    connections: Connections,
     /// The number of the last copy that was sent.
     copies: u64,
     /// Nothing is delivered before this moment, unless all nodes are ready earlier.
-    pub(super) hold_until: Option<Tick>,
-    /// The nodes that can still write deliveries of a leadership of this node, by its epoch, and
-    /// until when.
-    pub(super) grants: BTreeMap<(PeerId, u64), Tick>,
-    pub(super) unaccounted: UnaccountedCopies,
+    hold_until: Option<Tick>,
+    unaccounted: UnaccountedCopies,
 }
 
-/// A connection that the scheduler knows. It is forgotten when it is not open and has no request
-/// in flight: connections without routes only ask, and the last replies come after the end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ServingConnection {
-    peer: PeerId,
-    /// The number there.
-    remote_id: ConsumerId,
-    is_open: bool,
-    /// Requests without an answer.
-    requests: u32,
+/// A connection that has closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ClosedConnection {
+    pub(super) consumer: ConsumerId,
+    /// Its node ends as planned: what it had in flight has not failed.
+    pub(super) is_planned: bool,
 }
 
 impl ServingNodes {
@@ -67,347 +46,331 @@ impl ServingNodes {
         self.hold_until
     }
 
-    /// Returns the moment from which on no node writes a delivery of the last leadership.
-    pub(super) fn last_grant_end(&self) -> Tick {
-        self.grants.values().copied().max().unwrap_or(Tick::ZERO)
+    /// The leadership begins: nothing is delivered before `until`, unless all nodes have said what is
+    /// in flight.
+    pub(super) const fn hold(&mut self, until: Tick) {
+        self.hold_until = Some(until);
     }
 
-    /// Returns the connection there. It is made known if it is not.
-    fn connection(&mut self, peer: PeerId, remote_id: ConsumerId) -> ConsumerId {
-        if let Some(consumer) = self.consumer_of(peer, remote_id) {
-            return consumer;
-        }
-        self.last += 1;
-        let consumer = self.last;
-        let connection = ServingConnection {
-            peer,
-            remote_id,
-            is_open: false,
-            requests: 0,
+    /// Ends the hold if all members are ready, or were waited for long enough. Returns whether it has
+    /// ended now.
+    pub(super) fn end_hold_if_ready(&mut self, members: &[NodeName], now: Now) -> bool {
+        let Some(until) = self.hold_until else {
+            return false;
         };
-        self.consumers.insert(consumer, connection);
-        if let Some(peer) = self.peers.get_mut(&peer) {
-            peer.connections.insert(remote_id, consumer);
+        let ready = self.peers.values().filter(|peer| peer.is_ready());
+        let ready: BTreeSet<&NodeName> = ready.map(ServingPeer::node).collect();
+        let all_are_ready = members.iter().all(|node| ready.contains(node));
+        if !all_are_ready && now.monotonic < until {
+            return false;
         }
-        consumer
+        self.hold_until = None;
+        true
+    }
+
+    /// The leadership has ended, and with it the sessions. Returns their nodes.
+    pub(super) fn end(&mut self) -> impl Iterator<Item = PeerId> {
+        self.hold_until = None;
+        self.unaccounted.clear();
+        self.connections.clear();
+        std::mem::take(&mut self.peers).into_keys()
+    }
+
+    /// Returns the sessions that a new one of a node replaces. A node has one link at a time; the news
+    /// of the end of the last one can be late.
+    pub(super) fn replaced_by(&self, peer: PeerId, node: &NodeName) -> Vec<PeerId> {
+        let peers = self.peers.iter();
+        let replaced = peers.filter(|(id, it)| **id == peer || it.node() == node);
+        replaced.map(|(id, _)| *id).collect()
+    }
+
+    /// Begins a session. The last copy that has arrived at the node is `last_copy`, if the node
+    /// knows.
+    pub(super) fn begin(&mut self, peer: PeerId, node: NodeName, last_copy: Option<u64>) {
+        if let Some(last_copy) = last_copy {
+            self.unaccounted.mark_arrived(&node, last_copy);
+        }
+        self.peers.insert(peer, ServingPeer::new(node));
+    }
+
+    /// Returns whether a node has a session.
+    pub(super) fn has_session(&self, peer: PeerId) -> bool {
+        self.peers.contains_key(&peer)
+    }
+
+    /// All copies up to this number have arrived at a node.
+    pub(super) fn confirm(&mut self, peer: PeerId, last_copy: u64) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.confirm(last_copy);
+        }
+    }
+
+    /// A node ends as planned.
+    pub(super) fn set_ending(&mut self, peer: PeerId) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.set_ending();
+        }
+    }
+
+    /// A node has reported all that it has. Returns the copies that it does not have any more.
+    pub(super) fn ready(&mut self, peer: PeerId) -> Vec<GoneCopy> {
+        let Some(peer) = self.peers.get_mut(&peer) else {
+            return Vec::new();
+        };
+        peer.set_ready();
+        peer.gone(self.unaccounted.take(peer.node()))
+    }
+
+    /// A node reports that its connections have these copies.
+    pub(super) fn account_for(&mut self, peer: PeerId, copies: &[UnansweredDelivery]) {
+        let Some(peer) = self.peers.get(&peer) else {
+            return;
+        };
+        for UnansweredDelivery { seq, attempt, .. } in copies {
+            self.unaccounted.remove(peer.node(), (*seq, *attempt));
+        }
+    }
+
+    /// The leader before had sent this copy to a node, which has not reported it yet.
+    pub(super) fn await_report(&mut self, node: &NodeName, copy: GoneCopy) {
+        self.unaccounted.add(node, copy, None);
+    }
+
+    /// Returns the copies that nodes have not reported yet.
+    pub(super) fn unaccounted(&self) -> impl Iterator<Item = (&NodeName, GoneCopy)> {
+        self.unaccounted.iter()
+    }
+
+    /// Ends the session of a node whose link is broken.
+    pub(super) fn remove(&mut self, peer: PeerId) -> Option<EndedSession> {
+        let serving = self.peers.remove(&peer)?;
+        Some(serving.end(self.connections.remove_peer(peer)))
+    }
+
+    /// A connection of an ended session had these copies.
+    pub(super) fn await_reports(
+        &mut self,
+        session: &EndedSession,
+        consumer: ConsumerId,
+        copies: Vec<GoneCopy>,
+    ) {
+        for (copy, number) in session.unaccounted(consumer, copies) {
+            self.unaccounted.add(session.node(), copy, number);
+        }
     }
 
     /// Returns the node of a connection.
     pub(super) fn node_of(&self, consumer: ConsumerId) -> Option<&NodeName> {
-        let connection = self.consumers.get(&consumer)?;
-        self.peers.get(&connection.peer).map(|peer| &peer.node)
+        let (peer, _) = self.connections.remote_of(consumer)?;
+        self.peers.get(&peer).map(ServingPeer::node)
     }
 
+    /// Returns the number that the scheduler knows for a connection there.
     pub(super) fn consumer_of(&self, peer: PeerId, remote_id: ConsumerId) -> Option<ConsumerId> {
-        let peer = self.peers.get(&peer)?;
-        peer.connections.get(&remote_id).copied()
+        self.connections.consumer_of(peer, remote_id)
     }
 
-    /// The connection there sends a request.
-    fn begin_request(&mut self, peer: PeerId, remote_id: ConsumerId) -> ConsumerId {
-        let consumer = self.connection(peer, remote_id);
-        if let Some(connection) = self.consumers.get_mut(&consumer) {
-            connection.requests += 1;
-        }
-        consumer
+    /// The connection there has opened.
+    pub(super) fn open(&mut self, peer: PeerId, remote_id: ConsumerId) -> ConsumerId {
+        self.connections.open(peer, remote_id)
+    }
+
+    /// The connection there is closed. Its requests are still answered. `None`: it was not open.
+    pub(super) fn close(
+        &mut self,
+        peer: PeerId,
+        remote_id: ConsumerId,
+    ) -> Option<ClosedConnection> {
+        let is_planned = self.peers.get(&peer)?.is_ending();
+        let consumer = self.connections.close(peer, remote_id)?;
+        Some(ClosedConnection {
+            consumer,
+            is_planned,
+        })
+    }
+
+    /// The connection there sends a request, which is answered through
+    /// [`outgoing`](Self::outgoing) or [`end_request`](Self::end_request).
+    pub(super) fn begin_request(&mut self, peer: PeerId, remote_id: ConsumerId) -> ConsumerId {
+        self.connections.begin_request(peer, remote_id)
     }
 
     /// A request of a connection is answered.
-    fn end_request(&mut self, consumer: ConsumerId) {
-        if let Some(connection) = self.consumers.get_mut(&consumer) {
-            connection.requests = connection.requests.saturating_sub(1);
-        }
-        self.forget_if_done(consumer);
+    pub(super) fn end_request(&mut self, consumer: ConsumerId) {
+        self.connections.end_request(consumer);
     }
 
-    fn open(&mut self, peer: PeerId, remote_id: ConsumerId) -> ConsumerId {
-        let consumer = self.connection(peer, remote_id);
-        if let Some(connection) = self.consumers.get_mut(&consumer) {
-            connection.is_open = true;
-        }
-        consumer
-    }
-
-    /// The connection there is closed. Its requests are still answered.
-    pub(super) fn close(&mut self, peer: PeerId, remote_id: ConsumerId) -> Option<ConsumerId> {
-        let peer = self.peers.get_mut(&peer)?;
-        let consumer = peer.connections.remove(&remote_id)?;
-        let connection = self.consumers.get_mut(&consumer)?;
-        let was_open = std::mem::replace(&mut connection.is_open, false);
-        self.forget_if_done(consumer);
-        was_open.then_some(consumer)
-    }
-
-    fn forget_if_done(&mut self, consumer: ConsumerId) {
-        let connection = self.consumers.get(&consumer);
-        let Some(connection) = connection.filter(|it| !it.is_open && it.requests == 0) else {
-            return;
+    /// Returns a message of the scheduler for the node of its connection. `None`: the connection has
+    /// left. A replica must be at `after` to have the content of a copy.
+    pub(super) fn outgoing(
+        &mut self,
+        consumer: ConsumerId,
+        message: SchedulerMessage,
+        after: u64,
+        now: Now,
+    ) -> Option<(PeerId, ToServing)> {
+        let (peer, remote_id) = self.connections.remote_of(consumer)?;
+        let outgoing = match message {
+            SchedulerMessage::Reply(number, reply) => {
+                self.connections.end_request(consumer);
+                forwarded_reply(number, reply, now)
+            }
+            SchedulerMessage::Notice(reply) => ToConnection::Notice(reply),
+            SchedulerMessage::Credit(credit) => ToConnection::Credit(credit),
+            // Nodes up to 0.3 do not know of it. Its answer changes nothing either way.
+            SchedulerMessage::Lost(..) => return None,
+            SchedulerMessage::Deliver(copy) => {
+                self.copies += 1;
+                if let Some(peer) = self.peers.get_mut(&peer) {
+                    peer.push_sent(self.copies, (consumer, copy.seq, copy.attempt));
+                }
+                forwarded_copy(copy, self.copies, after, now)
+            }
         };
-        if let Some(peer) = self.peers.get_mut(&connection.peer)
-            && peer.connections.get(&connection.remote_id) == Some(&consumer)
-        {
-            peer.connections.remove(&connection.remote_id);
-        }
-        self.consumers.remove(&consumer);
-    }
-
-    /// Removes a node. Returns its open connections.
-    pub(super) fn remove(&mut self, peer: PeerId) -> Vec<ConsumerId> {
-        if self.peers.remove(&peer).is_none() {
-            return Vec::new();
-        }
-        let of_peer = self.consumers.iter().filter(|(_, it)| it.peer == peer);
-        let open = of_peer.filter(|(_, it)| it.is_open);
-        let open = open.map(|(consumer, _)| *consumer).collect();
-        self.consumers
-            .retain(|_, connection| connection.peer != peer);
-        open
+        Some((peer, ToServing::Connection(remote_id, outgoing)))
     }
 }
 
-impl<S: Store> Shard<S> {
-    /// Handles a message of a serving node.
-    pub(super) fn handle_peer_message(
-        &mut self,
-        peer: PeerId,
-        message: ToLeader,
-        now: Now,
-        term: Option<Term>,
-    ) {
-        match message {
-            ToLeader::Begin {
-                epoch,
-                node,
-                sent,
-                last_copy,
-            } => {
-                self.begin_session((peer, node), (epoch, last_copy), sent, now, term);
-            }
-            ToLeader::Released { epoch }
-                if self.fence().is_none_or(|fence| fence.epoch != epoch) =>
-            {
-                self.serving_nodes.grants.remove(&(peer, epoch));
-            }
-            message if self.serving_nodes.peers.contains_key(&peer) => {
-                self.handle_session_message(peer, message, now, term);
-            }
-            _ => {}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper_delay_engine::scheduler::SentCopy;
+    use hyper_delay_protocol::Reply;
+
+    const PEER: PeerId = PeerId(3);
+    const REMOTE: ConsumerId = 70;
+
+    fn at(nanos: u64) -> Now {
+        Now {
+            wall_nanos: 1_000_000_000_000,
+            monotonic: Tick::new(nanos),
         }
     }
 
-    fn handle_session_message(
-        &mut self,
-        peer: PeerId,
-        message: ToLeader,
-        now: Now,
-        term: Option<Term>,
-    ) {
-        let serving_nodes = &mut self.serving_nodes;
-        let of = |remote_id| serving_nodes.consumer_of(peer, remote_id);
-        let input = match message {
-            ToLeader::Begin { .. } | ToLeader::Released { .. } => None,
-            ToLeader::Ping { sent, last_copy } => {
-                if let Some(peer) = serving_nodes.peers.get_mut(&peer) {
-                    peer.confirm(last_copy);
-                }
-                let fence = self.fence();
-                // Its answer would say that everything sent before was taken.
-                let fence = fence.filter(|_| self.accepts_answers(now));
-                let epoch = fence.map(|fence| fence.epoch);
-                if let Some(epoch) = epoch
-                    && let Some(grant) = self.grant((peer, epoch), sent, now, term)
-                {
-                    let grant = ToServing::Granted { epoch, grant };
-                    self.effects.to_peers.push((peer, grant));
-                }
-                None
-            }
-            ToLeader::Ready => self.peer_is_ready(peer),
-            ToLeader::Ending => {
-                if let Some(peer) = serving_nodes.peers.get_mut(&peer) {
-                    peer.is_ending = true;
-                }
-                None
-            }
-            ToLeader::Opened(remote_id) => {
-                Some(SchedulerInput::Opened(serving_nodes.open(peer, remote_id)))
-            }
-            ToLeader::Bound(remote_id, route, mode) => {
-                of(remote_id).map(|it| SchedulerInput::Registered(it, route, mode))
-            }
-            ToLeader::Adopted(remote_id, copies) => {
-                let consumer = of(remote_id);
-                self.account_for_copies(peer, &copies);
-                consumer.map(|it| SchedulerInput::Adopted(it, copies))
-            }
-            ToLeader::Lent(remote_id, credit) => {
-                of(remote_id).map(|it| SchedulerInput::Lent(it, credit))
-            }
-            ToLeader::Recalled(remote_id, credit) => {
-                of(remote_id).map(|it| SchedulerInput::Recalled(it, credit))
-            }
-            ToLeader::Closing(remote_id) => of(remote_id).map(SchedulerInput::Closing),
-            ToLeader::Closed(remote_id) => self.connection_closed(peer, remote_id, now),
-            ToLeader::Request(remote_id, number, asked)
-                if self.trimming.is_full() && asked.is_schedule() =>
-            {
-                let refused = ToConnection::Reply(number, Reply::Error(asked.refusal(FULL)));
-                self.effects
-                    .to_peers
-                    .push((peer, ToServing::Connection(remote_id, refused)));
-                None
-            }
-            ToLeader::Request(remote_id, number, asked) => {
-                let consumer = serving_nodes.begin_request(peer, remote_id);
-                match asked.into_input(RequestId { consumer, number }) {
-                    Ok(input) => Some(input),
-                    Err(query) => {
-                        self.serving_nodes.end_request(consumer);
-                        let applied = self.applied();
-                        let leading = self.leading.as_ref();
-                        let answer = leading
-                            .map(|it| it.answer_query(query, applied))
-                            .map(|it| ToConnection::QueryAnswer(number, it));
-                        let outgoing =
-                            answer.map(|it| (peer, ToServing::Connection(remote_id, it)));
-                        self.effects.to_peers.extend(outgoing);
-                        None
-                    }
-                }
-            }
-            ToLeader::Acked {
-                consumer,
-                revision,
-                confirm,
-            } => {
-                let serving_nodes = &mut self.serving_nodes;
-                let of = |remote_id| serving_nodes.consumer_of(peer, remote_id);
-                let consumer = match confirm {
-                    Some(_) => serving_nodes.begin_request(peer, consumer),
-                    None => of(consumer).unwrap_or(NO_CONSUMER),
-                };
-                Some(SchedulerInput::Acked(consumer, Box::new(revision), confirm))
-            }
-            ToLeader::Nacked {
-                consumer,
-                named,
-                seq,
-                delay_ms,
-                reason,
-                failed,
-            } => {
-                let revision = full_revision(named, seq);
-                of(consumer).zip(revision).map(|(consumer, revision)| {
-                    let nack = Nack {
-                        revision,
-                        delay_ms,
-                        reason,
-                        failed,
-                    };
-                    SchedulerInput::Nacked(consumer, Box::new(nack))
-                })
-            }
-            ToLeader::NotSent(remote_id, UnsentDelivery { seq, id, why }) => of(remote_id)
-                .map(|consumer| SchedulerInput::NotSent(CopyId { consumer, seq, id }, why)),
+    fn nodes() -> ServingNodes {
+        let mut nodes = ServingNodes::default();
+        nodes.begin(PEER, "a".into(), None);
+        nodes
+    }
+
+    fn gone(seq: u64, has_failed: bool) -> GoneCopy {
+        GoneCopy {
+            seq,
+            attempt: 1,
+            has_failed,
+        }
+    }
+
+    fn deliver(seq: u64) -> SchedulerMessage {
+        SchedulerMessage::Deliver(SentCopy {
+            seq,
+            route: "r".into(),
+            id: "x".into(),
+            attempt: 1,
+            until: Tick::new(70),
+            write_by: Tick::new(60),
+            expires_at: None,
+        })
+    }
+
+    #[test]
+    fn the_hold_ends_when_all_members_are_ready_or_its_time_is_over() {
+        let members: [NodeName; 2] = ["a".into(), "b".into()];
+        let mut nodes = nodes();
+        assert!(!nodes.end_hold_if_ready(&members, at(90)), "there is none");
+        nodes.begin(PeerId(4), "b".into(), None);
+        nodes.hold(Tick::new(50));
+        nodes.ready(PEER);
+        assert!(!nodes.end_hold_if_ready(&members, at(49)));
+        nodes.ready(PeerId(4));
+        assert!(nodes.end_hold_if_ready(&members, at(49)));
+        assert!(!nodes.end_hold_if_ready(&members, at(49)), "it ends once");
+        nodes.hold(Tick::new(50));
+        nodes.remove(PEER);
+        assert!(!nodes.end_hold_if_ready(&members, at(49)));
+        assert!(nodes.end_hold_if_ready(&members, at(50)));
+    }
+
+    #[test]
+    fn a_session_replaces_those_of_its_link_and_of_its_node() {
+        let mut nodes = nodes();
+        nodes.begin(PeerId(4), "b".into(), None);
+        assert_eq!(nodes.replaced_by(PeerId(5), &"a".into()), [PEER]);
+        assert_eq!(nodes.replaced_by(PEER, &"b".into()), [PEER, PeerId(4)]);
+        assert_eq!(nodes.replaced_by(PeerId(5), &"c".into()), []);
+    }
+
+    #[test]
+    fn a_copy_that_was_lost_with_the_link_has_not_failed() {
+        let mut nodes = nodes();
+        let consumer = nodes.open(PEER, REMOTE);
+        for seq in [10, 20] {
+            nodes.outgoing(consumer, deliver(seq), 0, at(0)).unwrap();
+        }
+        let session = nodes.remove(PEER).unwrap();
+        assert_eq!(session.connections(), [consumer]);
+        let copies = vec![gone(10, true), gone(20, true)];
+        nodes.await_reports(&session, consumer, copies);
+        nodes.begin(PeerId(4), "a".into(), Some(1));
+        assert_eq!(nodes.ready(PeerId(4)), [gone(10, true), gone(20, false)]);
+        assert_eq!(nodes.ready(PeerId(4)), []);
+    }
+
+    #[test]
+    fn a_copy_that_a_node_reports_is_not_gone() {
+        let mut nodes = ServingNodes::default();
+        for seq in [10, 20] {
+            nodes.await_report(&"a".into(), gone(seq, false));
+        }
+        nodes.begin(PEER, "a".into(), None);
+        let reported = UnansweredDelivery {
+            route: "r".into(),
+            id: "x".into(),
+            seq: 10,
+            attempt: 1,
+            left: std::time::Duration::ZERO,
         };
-        if let Some(input) = input {
-            self.accept_input(input, now);
-        }
+        nodes.account_for(PEER, &[reported]);
+        let left: Vec<_> = nodes.unaccounted().map(|(_, copy)| copy.seq).collect();
+        assert_eq!(left, [20]);
+        assert_eq!(nodes.ready(PEER), [gone(20, false)]);
     }
 
-    /// Passes messages of the scheduler to the nodes of the connections.
-    pub(super) fn send_messages(
-        &mut self,
-        messages: Vec<(ConsumerId, SchedulerMessage)>,
-        now: Now,
-    ) {
-        let after = self.applied();
-        let Self {
-            serving_nodes,
-            effects,
-            ..
-        } = self;
-        for (consumer, message) in messages {
-            let Some(ServingConnection {
-                peer, remote_id, ..
-            }) = serving_nodes.consumers.get(&consumer).copied()
-            else {
-                // It has left. Tests also have consumers of no serving node.
-                #[cfg(test)]
-                effects.messages.push((consumer, message));
-                continue;
-            };
-            let outgoing = match message {
-                SchedulerMessage::Reply(number, reply) => reply_message(number, reply, now),
-                SchedulerMessage::Notice(reply) => ToConnection::Notice(reply),
-                SchedulerMessage::Credit(credit) => ToConnection::Credit(credit),
-                // Nodes up to 0.3 do not know of it. Its answer changes nothing either way.
-                SchedulerMessage::Lost(..) => continue,
-                SchedulerMessage::Deliver(SentCopy {
-                    seq,
-                    route,
-                    id,
-                    attempt,
-                    until,
-                    write_by,
-                    expires_at,
-                }) => {
-                    serving_nodes.copies += 1;
-                    let number = serving_nodes.copies;
-                    if let Some(peer) = serving_nodes.peers.get_mut(&peer) {
-                        peer.push_sent(number, (consumer, seq, attempt));
-                    }
-                    ToConnection::Deliver(Box::new(ForwardedCopy {
-                        number,
-                        revision: TaskRevision {
-                            route,
-                            id,
-                            seq,
-                            attempt,
-                        },
-                        until,
-                        write_by,
-                        expires: expires_at.map(|at| expiry_tick(at, now)),
-                        after,
-                    }))
-                }
-            };
-            if let ToConnection::Reply(..) | ToConnection::Touched(..) = outgoing {
-                serving_nodes.end_request(consumer);
-            }
-            effects
-                .to_peers
-                .push((peer, ToServing::Connection(remote_id, outgoing)));
-        }
+    #[test]
+    fn the_last_answer_to_a_closed_connection_reaches_its_node() {
+        let mut nodes = nodes();
+        let consumer = nodes.open(PEER, REMOTE);
+        nodes.begin_request(PEER, REMOTE);
+        nodes.set_ending(PEER);
+        let closed = ClosedConnection {
+            consumer,
+            is_planned: true,
+        };
+        assert_eq!(nodes.close(PEER, REMOTE), Some(closed));
+        let pong = || SchedulerMessage::Reply(1, Reply::Pong);
+        let sent = nodes.outgoing(consumer, pong(), 0, at(0));
+        let Some((PEER, ToServing::Connection(REMOTE, ToConnection::Reply(1, Reply::Pong)))) = sent
+        else {
+            panic!("{sent:?}");
+        };
+        assert!(nodes.outgoing(consumer, pong(), 0, at(0)).is_none());
     }
-}
 
-/// Returns the revision that a nack names, if it has the full name of a delivery.
-fn full_revision(named: DeliverySelector, seq: u64) -> Option<TaskRevision> {
-    Some(TaskRevision {
-        route: named.route?,
-        id: named.id,
-        seq,
-        attempt: named.attempt?,
-    })
-}
-
-/// Converts a time in Unix milliseconds to the clock of this node, in nanoseconds.
-fn expiry_tick(at: u64, now: Now) -> u64 {
-    let left = at
-        .saturating_sub(now.wall_millis())
-        .saturating_mul(1_000_000);
-    now.monotonic.value().saturating_add(left)
-}
-
-/// Returns the answer to a request, with the deadline after a touch as a time that does not depend on
-/// the wall clock of the serving node.
-fn reply_message(number: RequestNumber, reply: Reply, now: Now) -> ToConnection {
-    match reply {
-        Reply::Touched {
-            deadline: Some(deadline),
-            ..
-        } => ToConnection::Touched(number, reply, now.tick_of(deadline)),
-        reply => ToConnection::Reply(number, reply),
+    #[test]
+    fn nothing_is_left_when_the_leadership_has_ended() {
+        let mut nodes = nodes();
+        let consumer = nodes.open(PEER, REMOTE);
+        nodes.await_report(&"a".into(), gone(10, false));
+        nodes.hold(Tick::new(50));
+        assert!(nodes.end().eq([PEER]));
+        assert_eq!(nodes.next(), None);
+        assert!(!nodes.has_session(PEER));
+        assert_eq!(nodes.unaccounted().count(), 0);
+        nodes.begin(PEER, "a".into(), None);
+        assert_ne!(
+            nodes.open(PEER, REMOTE),
+            consumer,
+            "numbers are not used again"
+        );
     }
 }

@@ -1,18 +1,16 @@
 //! The sessions of serving nodes with the leader.
 
-use std::collections::BTreeSet;
-
 use race_wheel::Tick;
 
-use super::{PeerId, Shard, peer::ServingPeer, serving_nodes::ServingNodes};
+use super::{PeerId, Shard, peer::without_failures, serving_nodes::ClosedConnection};
 use crate::{
-    forward::wire::{LeadershipGrant, ToServing},
+    forward::wire::ToServing,
     lease::Term,
     log::{Fence, NodeName},
 };
 use hyper_delay_engine::{
-    clock::{Now, nanos},
-    scheduler::{ConsumerId, GoneCopy, SchedulerInput, UnansweredDelivery},
+    clock::Now,
+    scheduler::{ConsumerId, GoneCopy, SchedulerInput},
 };
 use hyper_delay_store::Store;
 
@@ -26,53 +24,42 @@ impl<S: Store> Shard<S> {
         now: Now,
         term: Option<Term>,
     ) {
-        // A node has one link at a time; the news of the end of the last one can be late.
-        let peers = self.serving_nodes.peers.iter();
-        let earlier = peers.filter(|(id, it)| **id == peer || it.node == node);
-        let earlier: Vec<PeerId> = earlier.map(|(id, _)| *id).collect();
-        for peer in earlier {
-            self.peer_disconnected(peer, now);
+        for replaced in self.serving_nodes.replaced_by(peer, &node) {
+            self.peer_disconnected(replaced, now);
         }
+        let session = (peer, epoch);
+        let lease = self.setup.lease;
         let leads = self.fence().filter(|fence| fence.epoch == epoch);
-        let Some(grant) = leads.and_then(|_| self.grant((peer, epoch), sent, now, term)) else {
-            self.effects
-                .to_peers
-                .push((peer, ToServing::Refused { epoch }));
-            return;
+        let grant = leads.and_then(|_| self.grants.grant(session, sent, term, lease, now));
+        let answer = match grant {
+            Some(grant) => {
+                self.serving_nodes.begin(peer, node, last_copy);
+                ToServing::Accepted { epoch, grant }
+            }
+            None => ToServing::Refused { epoch },
         };
-        if let Some(last_copy) = last_copy {
-            self.serving_nodes
-                .unaccounted
-                .mark_arrived(&node, last_copy);
-        }
-        self.serving_nodes
-            .peers
-            .insert(peer, ServingPeer::new(node));
-        let accepted = ToServing::Accepted { epoch, grant };
-        self.effects.to_peers.push((peer, accepted));
+        self.effects.to_peers.push((peer, answer));
     }
 
-    /// Lets a serving node write deliveries of a leadership for a part of the lease.
-    pub(super) fn grant(
+    /// Extends the time in which a serving node may write deliveries.
+    pub(super) fn answer_ping(
         &mut self,
-        (peer, epoch): (PeerId, u64),
-        asked: Tick,
+        peer: PeerId,
+        sent: Tick,
+        last_copy: u64,
         now: Now,
         term: Option<Term>,
-    ) -> Option<LeadershipGrant> {
-        let term = term.filter(|term| term.holds(now))?;
-        let until = term.until.min(now.after(self.setup.lease / 2));
-        let granted = &mut self.serving_nodes.grants;
-        granted.retain(|_, ends| now.monotonic < *ends);
-        // The clock of the serving node can be slower than that of this one.
-        let ends = until + nanos(self.setup.lease / 8);
-        let of_peer = granted.entry((peer, epoch)).or_insert(ends);
-        *of_peer = ends.max(*of_peer);
-        Some(LeadershipGrant {
-            asked_at: asked,
-            at: now.monotonic,
-            until,
-        })
+    ) {
+        self.serving_nodes.confirm(peer, last_copy);
+        // Its answer would say that everything sent before was taken.
+        let fence = self.fence().filter(|_| self.accepts_answers(now));
+        let Some(epoch) = fence.map(|fence| fence.epoch) else {
+            return;
+        };
+        let lease = self.setup.lease;
+        let grant = self.grants.grant((peer, epoch), sent, term, lease, now);
+        let granted = grant.map(|grant| (peer, ToServing::Granted { epoch, grant }));
+        self.effects.to_peers.extend(granted);
     }
 
     /// A serving node has reported all that it has. Copies that were in flight there at a
@@ -81,50 +68,21 @@ impl<S: Store> Shard<S> {
         if self.is_ending() {
             return None;
         }
-        let peer = self.serving_nodes.peers.get_mut(&peer)?;
-        peer.is_ready = true;
-        let mut gone = self.serving_nodes.unaccounted.take(&peer.node);
-        if peer.is_ending {
-            clear_failures(&mut gone);
-        }
+        let gone = self.serving_nodes.ready(peer);
         (!gone.is_empty()).then_some(SchedulerInput::CopiesGone(gone))
-    }
-
-    /// A serving node reports that its connections have these copies.
-    pub(super) fn account_for_copies(&mut self, peer: PeerId, copies: &[UnansweredDelivery]) {
-        if self.is_ending() {
-            return;
-        }
-        let ServingNodes {
-            peers, unaccounted, ..
-        } = &mut self.serving_nodes;
-        let Some(peer) = peers.get(&peer) else {
-            return;
-        };
-        for UnansweredDelivery { seq, attempt, .. } in copies {
-            unaccounted.remove(&peer.node, (*seq, *attempt));
-        }
     }
 
     /// The link from a node is broken. Its connections may still have what is in flight, until the
     /// node is back and reports them.
     pub(super) fn peer_disconnected(&mut self, peer: PeerId, now: Now) {
-        let Some(serving) = self.serving_nodes.peers.get(&peer) else {
+        let Some(session) = self.serving_nodes.remove(peer) else {
             return;
         };
-        let (node, unconfirmed) = (serving.node.clone(), serving.unconfirmed());
-        let is_ending = serving.is_ending;
-        for consumer in self.serving_nodes.remove(peer) {
-            let mut copies = self.copies_of(consumer);
-            if is_ending {
-                clear_failures(&mut copies);
-            }
-            for copy in copies {
-                let sent = (consumer, copy.seq, copy.attempt);
-                let number = unconfirmed.get(&sent).copied();
-                self.serving_nodes.unaccounted.add(&node, copy, number);
-            }
-            self.input(SchedulerInput::Detached(consumer), now);
+        for consumer in session.connections() {
+            let copies = self.copies_of(*consumer);
+            self.serving_nodes
+                .await_reports(&session, *consumer, copies);
+            self.input(SchedulerInput::Detached(*consumer), now);
         }
     }
 
@@ -136,17 +94,17 @@ impl<S: Store> Shard<S> {
         remote_id: ConsumerId,
         now: Now,
     ) -> Option<SchedulerInput> {
-        let serving = self.serving_nodes.peers.get(&peer)?;
-        let is_ending = serving.is_ending;
-        let consumer = self.serving_nodes.close(peer, remote_id)?;
-        if !is_ending {
+        let ClosedConnection {
+            consumer,
+            is_planned,
+        } = self.serving_nodes.close(peer, remote_id)?;
+        if !is_planned {
             return Some(SchedulerInput::Closed(consumer));
         }
         if !self.accepts_answers(now) {
             return None;
         }
-        let mut gone = self.copies_of(consumer);
-        clear_failures(&mut gone);
+        let gone = without_failures(self.copies_of(consumer));
         self.input(SchedulerInput::Detached(consumer), now);
         Some(SchedulerInput::CopiesGone(gone))
     }
@@ -159,7 +117,7 @@ impl<S: Store> Shard<S> {
 
     /// The leadership begins: nothing is delivered until all nodes have said what is in flight.
     pub(super) fn begin_sessions(&mut self, now: Now) {
-        self.serving_nodes.hold_until = Some(now.after(self.setup.lease / 8));
+        self.serving_nodes.hold(now.after(self.setup.lease / 8));
         self.input(SchedulerInput::TookOver, now);
         self.input(SchedulerInput::DeliveriesHeld(true), now);
     }
@@ -167,35 +125,15 @@ impl<S: Store> Shard<S> {
     /// The leadership has ended, and with it the sessions.
     pub(super) fn end_sessions(&mut self, fence: Fence) {
         let epoch = fence.epoch;
-        self.serving_nodes.hold_until = None;
-        self.serving_nodes.unaccounted.clear();
-        self.serving_nodes.consumers.clear();
-        for peer in std::mem::take(&mut self.serving_nodes.peers).into_keys() {
-            self.effects
-                .to_peers
-                .push((peer, ToServing::Ended { epoch }));
-        }
+        let ended = self.serving_nodes.end();
+        let ended = ended.map(|peer| (peer, ToServing::Ended { epoch }));
+        self.effects.to_peers.extend(ended);
     }
 
     /// Lets deliveries begin if all nodes are ready, or were waited for long enough.
     pub(super) fn end_hold_if_ready(&mut self, now: Now) {
-        let Some(until) = self.serving_nodes.hold_until else {
-            return;
-        };
-        let peers = self.serving_nodes.peers.values();
-        let ready = peers.filter(|peer| peer.is_ready).map(|peer| &peer.node);
-        let ready: BTreeSet<&NodeName> = ready.collect();
-        let all_are_ready = self.members.iter().all(|node| ready.contains(node));
-        if all_are_ready || now.monotonic >= until {
-            self.serving_nodes.hold_until = None;
+        if self.serving_nodes.end_hold_if_ready(&self.members, now) {
             self.input(SchedulerInput::DeliveriesHeld(false), now);
         }
-    }
-}
-
-/// Their node ends, or has ended, as planned.
-fn clear_failures(copies: &mut [GoneCopy]) {
-    for copy in copies {
-        copy.has_failed = false;
     }
 }
