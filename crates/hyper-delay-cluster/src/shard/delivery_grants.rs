@@ -54,17 +54,10 @@ impl DeliveryGrants {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fixture::at, *};
     use crate::log::LeaseId;
 
     const LEASE: Duration = Duration::from_nanos(800);
-
-    fn at(nanos: u64) -> Now {
-        Now {
-            wall_nanos: 1_000_000_000_000,
-            monotonic: Tick::new(nanos),
-        }
-    }
 
     fn until(nanos: u64) -> Option<Term> {
         let (lease, until) = (LeaseId(5), Tick::new(nanos));

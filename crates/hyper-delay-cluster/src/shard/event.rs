@@ -8,7 +8,7 @@ use crate::{
     call_id::CallId,
     forward::wire::{ToLeader, ToServing},
     log::{Fence, Leader, LogAnswer, LogRequest, LogUnanswered, Member, NodeName},
-    replica::{ApplyError, ReplicaSync},
+    replica::ReplicaSync,
 };
 #[cfg(test)]
 use hyper_delay_engine::scheduler::{ConsumerId, SchedulerInput, SchedulerMessage};
@@ -117,42 +117,14 @@ pub(crate) enum LeadershipChange {
     Ends(Fence),
 }
 
-/// Why a shard does nothing any more on this node.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StopReason {
-    /// The contents of the disk cannot be used with the journal, or the disk has failed.
-    #[error(transparent)]
-    NotApplied(#[from] ApplyError),
-    /// The store has failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The journal ends before what this node has applied.
-    #[error(
-        "the journal ends with entry {last}, and this node has applied entry {applied}: it was \
-         restored or made anew. If another node leads the shard, stop this one, move its data_dir \
-         away, and start it again: it takes the tasks from there. If none does, keep every data_dir, \
-         and read \"etcd is lost\" in docs/cluster.md"
-    )]
-    Beyond {
-        /// The last entry of the journal.
-        last: u64,
-        /// The last one that is applied here.
-        applied: u64,
-    },
-    /// The journal begins after what this node has applied.
-    #[error(
-        "the journal begins with entry {first}, and this node has applied entry {applied}: it \
-         takes a snapshot from another node"
-    )]
-    Behind {
-        /// The first entry of the journal.
-        first: u64,
-        /// The last one that is applied here.
-        applied: u64,
-    },
-}
-
 impl<S> ShardEffects<S> {
+    /// The attempt to get a snapshot has failed. What it has asked for is not needed any more.
+    pub(super) fn fetch_failed(&mut self, why: &str) {
+        self.fetch = None;
+        self.spool.clear();
+        self.fetch_failure = Some(why.to_owned());
+    }
+
     /// Returns whether no message is left to be sent.
     pub(super) fn has_no_messages(&self) -> bool {
         #[cfg(test)]

@@ -120,16 +120,9 @@ impl<S: Store> Shard<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fixture::at, *};
 
     const UNTIL: Tick = Tick::new(50);
-
-    fn at(nanos: u64) -> Now {
-        Now {
-            wall_nanos: 1_000_000_000_000,
-            monotonic: Tick::new(nanos),
-        }
-    }
 
     #[test]
     fn a_planned_end_takes_outcomes_of_deliveries_until_its_time_is_over() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use super::{Shard, StopReason, after};
+use super::{Shard, StopReason};
 use crate::{
     call_id::CallId,
     entry,
@@ -127,9 +127,9 @@ impl<S: Store> Shard<S> {
     pub(super) fn read(&mut self, now: Now) {
         let is_blind = self.applies_nothing();
         let is_draining = self.is_draining() && !is_blind;
-        let is_fed = self.is_leading() || is_draining || self.is_spooling();
+        let is_fed = self.is_leading() || is_draining || self.snapshot_fetch.is_spooling();
         if is_fed || !(is_blind || self.disk_progress.is_known()) {
-            self.journal.next = after(now, self.setup.poll());
+            self.journal.next = now.after(self.setup.poll());
             return;
         }
         if !self.journal.is_due(now) {
@@ -147,7 +147,7 @@ impl<S: Store> Shard<S> {
             node: self.setup.member.node.clone(),
         });
         self.journal.is_urgent = false;
-        self.journal.next = after(now, self.setup.poll());
+        self.journal.next = now.after(self.setup.poll());
         self.journal.pending_read = Some(JournalRead {
             call,
             applied,

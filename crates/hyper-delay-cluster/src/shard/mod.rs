@@ -14,6 +14,8 @@ mod election;
 mod event;
 #[cfg(test)]
 mod fault_injection;
+#[cfg(test)]
+mod fixture;
 mod forwarded_request;
 mod hand_over;
 mod hand_over_record;
@@ -27,13 +29,13 @@ mod pending_append;
 mod serving_nodes;
 mod sessions;
 mod snapshot_fetch;
+mod snapshot_wait;
+mod stop_reason;
 mod stopped;
 mod trim;
 mod unaccounted_copies;
 
-use std::{sync::Arc, time::Duration};
-
-use race_wheel::Tick;
+use std::sync::Arc;
 
 use super::{
     call_id::{CallId, CallIds},
@@ -45,13 +47,13 @@ use delivery_grants::DeliveryGrants;
 use disk_progress::DiskProgress;
 use disk_space::DiskSpaceWait;
 use election::Election;
-pub(crate) use event::{LeadershipChange, ShardEffects, ShardEvent, ShardSetup, StopReason};
+pub(crate) use event::{LeadershipChange, ShardEffects, ShardEvent, ShardSetup};
 #[cfg(test)]
 pub(crate) use fault_injection::SavedLedger;
 #[cfg(test)]
 pub(crate) use hand_over_record::handed_over_copies;
 use hyper_delay_engine::{
-    clock::{Now, nanos},
+    clock::Now,
     metrics::{MemoryGauges, ShardGauges},
     scheduler::{NextCall, SchedulerInput, SchedulerSettings},
 };
@@ -62,6 +64,7 @@ pub(crate) use peer::PeerId;
 use serving_nodes::ServingNodes;
 pub(crate) use snapshot_fetch::SnapshotFetch;
 use snapshot_fetch::SnapshotFetchState;
+pub(crate) use stop_reason::StopReason;
 use trim::JournalTrimming;
 
 /// A shard on this node. See the [module](self).
@@ -79,8 +82,7 @@ pub(crate) struct Shard<S: Store> {
     grants: DeliveryGrants,
     trimming: JournalTrimming,
     stopped: Option<StopReason>,
-    /// It waits for space on the disk.
-    disk_space_wait: Option<DiskSpaceWait>,
+    disk_space_wait: DiskSpaceWait,
     snapshot_fetch: SnapshotFetchState,
     effects: ShardEffects<S>,
 }
@@ -107,7 +109,7 @@ impl<S: Store> Shard<S> {
             grants: DeliveryGrants::default(),
             trimming: JournalTrimming::default(),
             stopped: None,
-            disk_space_wait: None,
+            disk_space_wait: DiskSpaceWait::default(),
             snapshot_fetch: SnapshotFetchState::default(),
             calls: CallIds::default(),
             members,
@@ -177,7 +179,7 @@ impl<S: Store> Shard<S> {
             term,
             self.disk_progress.next(),
             self.journal.next(),
-            self.disk_space_next(),
+            self.disk_space_wait.next(),
             self.election.next(),
             self.leading.as_ref().and_then(|it| it.append_next()),
             self.serving_nodes.next(),
@@ -397,11 +399,6 @@ impl<S: Store> Shard<S> {
         self.effects.calls.push((call, request));
         call
     }
-}
-
-/// Returns the moment a pause after `now`.
-fn after(now: Now, pause: Duration) -> Tick {
-    now.monotonic + nanos(pause)
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ impl PendingAppend {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fixture::at, *};
     use crate::{Charter, ShardId, log::LeaseId};
     use hyper_delay_store::{Batch, Space, fake::Fake};
 
@@ -139,13 +139,6 @@ mod tests {
         epoch: 3,
         lease: LeaseId(5),
     };
-
-    fn at(nanos: u64) -> Now {
-        Now {
-            wall_nanos: 1_000_000_000_000,
-            monotonic: Tick::new(nanos),
-        }
-    }
 
     /// A replica, and an append of its next entry that began at 10 ns.
     fn append(mut change: EntryChange) -> (Replica<Fake>, PendingAppend) {

@@ -233,19 +233,12 @@ impl ServingNodes {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fixture::at, *};
     use hyper_delay_engine::scheduler::SentCopy;
     use hyper_delay_protocol::Reply;
 
     const PEER: PeerId = PeerId(3);
     const REMOTE: ConsumerId = 70;
-
-    fn at(nanos: u64) -> Now {
-        Now {
-            wall_nanos: 1_000_000_000_000,
-            monotonic: Tick::new(nanos),
-        }
-    }
 
     fn nodes() -> ServingNodes {
         let mut nodes = ServingNodes::default();

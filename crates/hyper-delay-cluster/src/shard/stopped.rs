@@ -1,8 +1,8 @@
 //! A shard that has stopped on this node.
 
 use super::{Shard, ShardEvent, StopReason};
-use crate::{forward::wire::ToLeader, log::LogAnswer};
-use hyper_delay_engine::clock::Now;
+use crate::{forward::wire::ToLeader, lease::Term, log::LogAnswer};
+use hyper_delay_engine::{clock::Now, scheduler::NextCall};
 use hyper_delay_store::{Store, StoreError};
 
 impl<S: Store> Shard<S> {
@@ -42,6 +42,23 @@ impl<S: Store> Shard<S> {
         }
     }
 
+    /// Does what a stopped shard still has to do. Returns when the next call must come.
+    pub(super) fn tick_stopped(&mut self, now: Now, term: Option<Term>) -> NextCall {
+        // It only gives back what it has won.
+        self.elect(now, term);
+        self.read(now);
+        let mut times = vec![self.election.next(), self.journal.next()];
+        if self.is_waiting() {
+            self.report_only(now, term);
+            let fetch = &mut self.snapshot_fetch;
+            let request = fetch.request(&self.setup, &mut self.calls, now);
+            self.effects.calls.extend(request);
+            times.extend([self.disk_progress.next(), self.snapshot_fetch.next()]);
+        }
+        let next = times.into_iter().flatten().min();
+        next.map_or(NextCall::Never, NextCall::At)
+    }
+
     /// A shard that has stopped only lets another node lead, and may wait for a snapshot.
     pub(super) fn handle_stopped(&mut self, event: ShardEvent, now: Now) {
         match event {
@@ -67,7 +84,8 @@ impl<S: Store> Shard<S> {
             }
             ShardEvent::Entries(entries) => {
                 self.journal.note_entries(&entries);
-                self.spool_entries(&entries);
+                let entries = self.snapshot_fetch.entries(&entries);
+                self.effects.spool.extend(entries);
             }
             ShardEvent::FetchFailed(attempt, why) => self.handle_fetch_failure(attempt, &why, now),
             ShardEvent::Persisted(_) => self.disk_progress.sync_ended(),

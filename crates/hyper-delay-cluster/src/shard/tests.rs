@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::*;
+use super::{fixture::setup, *};
 use crate::{
     Charter, ShardId,
     forward::wire::{ForwardedRequest, ToConnection, ToLeader, ToServing},
@@ -18,9 +18,8 @@ use crate::{
     log::{LeaseId, Member, fake::FakeLog},
     replica::genesis,
 };
-use hyper_delay_config::Config;
 use hyper_delay_engine::scheduler::RouteRequest;
-use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
+use hyper_delay_engine::{clock::nanos, ledger::TaskRevision, scheduler::ConsumerId};
 use hyper_delay_protocol::{Code, Compression, Headers, Reply, Schedule};
 use hyper_delay_store::{StoreError, fake::Fake};
 
@@ -66,23 +65,7 @@ impl World {
             let answer = log.carry_out(&request);
             assert!(lease.answered(call, &Ok(answer), now));
         }
-        let config = Config {
-            credit: 0,
-            ..Config::default()
-        };
-        let setup = ShardSetup {
-            charter: CHARTER,
-            shard: SHARD,
-            member: member.clone(),
-            settings: Arc::new(config).into(),
-            metrics: Arc::default(),
-            dedupe_millis: 1_000,
-            lease: LEASE,
-            group_bytes: 2_000,
-            retention: 60_000,
-            sync_interval: Duration::from_secs(60),
-        };
-        let shard = Shard::open(Arc::default(), setup, [member.node].into(), now).unwrap();
+        let shard = Shard::open(Arc::default(), setup(), [member.node].into(), now).unwrap();
         let mut world = Self {
             log,
             shard,

@@ -2,11 +2,12 @@
 
 use race_wheel::Tick;
 
-use super::Shard;
+use super::{Shard, ShardSetup};
 use crate::{
-    call_id::CallId,
+    call_id::{CallId, CallIds},
     entry,
     log::{LogRequest, NodeName},
+    replica::AppliedEntry,
 };
 use hyper_delay_engine::clock::Now;
 use hyper_delay_store::Store;
@@ -82,6 +83,58 @@ impl JournalTrimming {
         (self.is_long && self.pending_call.is_none()).then_some(self.next)
     }
 
+    /// Returns the request to send now. `applied` is the last entry of the journal: this node leads.
+    pub(super) fn request(
+        &mut self,
+        applied: AppliedEntry,
+        members: &[NodeName],
+        setup: &ShardSetup,
+        calls: &mut CallIds,
+        now: Now,
+    ) -> Option<(CallId, LogRequest)> {
+        let bytes_since = |offset| applied.end.saturating_sub(offset);
+        if self
+            .first
+            .is_some_and(|(_, offset)| bytes_since(offset) <= setup.retention)
+        {
+            self.is_full = false;
+        }
+        self.is_long = self.first.is_none_or(|(seq, _)| seq < applied.seq);
+        if !self.is_long || self.pending_call.is_some() {
+            return None;
+        }
+        let (shard, from) = (setup.shard, self.from);
+        let is_due = now.monotonic >= self.next;
+        let (request, kind) = match (self.first, self.reports.take()) {
+            (None, _) if is_due => {
+                self.next = now.after(setup.pause());
+                (LogRequest::First { shard, from }, TrimCall::First)
+            }
+            (Some((seq, offset)), Some(reports)) => {
+                let journal = JournalExtent {
+                    first: seq,
+                    last: applied.seq,
+                    bytes: bytes_since(offset),
+                };
+                let below = below(members, &reports, journal, setup.retention);
+                if below == seq {
+                    self.is_full = journal.bytes > setup.retention;
+                    return None;
+                }
+                let request = LogRequest::Trim { shard, from, below };
+                (request, TrimCall::Trim { below })
+            }
+            (Some(_), None) if is_due => {
+                self.next = now.after(setup.sync_interval);
+                (LogRequest::Reports(shard), TrimCall::Reports)
+            }
+            (None | Some(_), _) => return None,
+        };
+        let call = calls.next();
+        self.pending_call = Some((call, kind));
+        Some((call, request))
+    }
+
     fn take_call(&mut self, call: CallId, kind: TrimCall) -> bool {
         let pending = self
             .pending_call
@@ -93,48 +146,14 @@ impl JournalTrimming {
 impl<S: Store> Shard<S> {
     /// Removes the entries that no node needs, from time to time.
     pub(super) fn trim(&mut self, now: Now) {
-        let applied = self.replica.applied();
-        let trimming = &mut self.trimming;
-        let (first, from) = (trimming.first, trimming.from);
-        let bytes = first.map(|(_, offset)| applied.end.saturating_sub(offset));
-        if bytes.is_some_and(|bytes| bytes <= self.setup.retention) {
-            trimming.is_full = false;
-        }
-        trimming.is_long = self.leading.is_some() && first.is_none_or(|(seq, _)| seq < applied.seq);
-        if !trimming.is_long || trimming.pending_call.is_some() {
+        if self.leading.is_none() {
             return;
         }
-        let shard = self.setup.shard;
-        let (request, kind) = match (first, trimming.reports.take()) {
-            (None, _) if now.monotonic >= trimming.next => {
-                trimming.next = now.after(self.setup.lease / 64);
-                (LogRequest::First { shard, from }, TrimCall::First)
-            }
-            (None, _) => return,
-            (Some((seq, offset)), Some(reports)) => {
-                let journal = JournalExtent {
-                    first: seq,
-                    last: applied.seq,
-                    bytes: applied.end.saturating_sub(offset),
-                };
-                let below = below(&self.members, &reports, journal, self.setup.retention);
-                if below == seq {
-                    self.trimming.is_full = journal.bytes > self.setup.retention;
-                    return;
-                }
-                (
-                    LogRequest::Trim { shard, from, below },
-                    TrimCall::Trim { below },
-                )
-            }
-            (Some(_), None) if now.monotonic >= trimming.next => {
-                trimming.next = now.after(self.setup.sync_interval);
-                (LogRequest::Reports(shard), TrimCall::Reports)
-            }
-            (Some(_), None) => return,
-        };
-        let call = self.call(request);
-        self.trimming.pending_call = Some((call, kind));
+        let (applied, setup, calls) = (self.replica.applied(), &self.setup, &mut self.calls);
+        let request = self
+            .trimming
+            .request(applied, &self.members, setup, calls, now);
+        self.effects.calls.extend(request);
     }
 }
 
@@ -173,7 +192,8 @@ fn below(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fixture::setup, *};
+    use crate::{Charter, ShardId, replica::genesis};
 
     const JOURNAL: JournalExtent = JournalExtent {
         first: 10,
@@ -253,5 +273,76 @@ mod tests {
             below_for_three(&[("a", 90), ("b", 90), ("c", 90)], journal, 1_000),
             80
         );
+    }
+
+    const CHARTER: Charter = Charter {
+        cluster: 7,
+        shards: 1,
+    };
+
+    /// Sends the request that is due after all pauses, with entry 90 as the last one.
+    fn request(
+        trimming: &mut JournalTrimming,
+        calls: &mut CallIds,
+        retention: u64,
+    ) -> Option<(CallId, LogRequest)> {
+        let setup = ShardSetup {
+            retention,
+            ..setup()
+        };
+        let applied = AppliedEntry {
+            cluster: CHARTER.cluster,
+            shard: setup.shard,
+            seq: 90,
+            hash: 0,
+            end: 1_000,
+            now: 0,
+        };
+        let later = Now {
+            wall_nanos: 0,
+            monotonic: Tick::new(1 << 60),
+        };
+        trimming.next = Tick::ZERO;
+        trimming.request(applied, &names(&["a", "b", "c"]), &setup, calls, later)
+    }
+
+    /// The journal begins with entry 10, and these nodes have synced this.
+    fn trimming(reports: &[(&str, u64)], retention: u64) -> (JournalTrimming, CallIds) {
+        let (mut trimming, mut calls) = (JournalTrimming::default(), CallIds::default());
+        let (call, asked) = request(&mut trimming, &mut calls, retention).unwrap();
+        assert!(matches!(asked, LogRequest::First { from: 0, .. }));
+        trimming.set_first(call, 10, &genesis(CHARTER, ShardId(0)).bytes);
+        let (call, asked) = request(&mut trimming, &mut calls, retention).unwrap();
+        assert!(matches!(asked, LogRequest::Reports(_)));
+        let reports = reports.iter().map(|(node, seq)| ((*node).into(), *seq));
+        trimming.set_reports(call, reports.collect());
+        (trimming, calls)
+    }
+
+    #[test]
+    fn a_trim_removes_what_all_members_have() {
+        let (mut trimming, mut calls) = trimming(&[("a", 50), ("b", 40), ("c", 60)], 1_000);
+        let (call, asked) = request(&mut trimming, &mut calls, 1_000).unwrap();
+        let expected = LogRequest::Trim {
+            shard: ShardId(0),
+            from: 10,
+            below: 40,
+        };
+        assert_eq!(asked, expected);
+        assert_eq!(request(&mut trimming, &mut calls, 1_000), None);
+        trimming.trimmed(call);
+        let (_, asked) = request(&mut trimming, &mut calls, 1_000).unwrap();
+        assert!(matches!(asked, LogRequest::First { from: 40, .. }));
+    }
+
+    #[test]
+    fn a_journal_beyond_its_bound_is_full_while_a_majority_lacks_it() {
+        let (mut trimming, mut calls) = trimming(&[("a", 50)], 999);
+        assert!(!trimming.is_full());
+        assert_eq!(request(&mut trimming, &mut calls, 999), None);
+        assert!(trimming.is_full());
+        let (_, asked) = request(&mut trimming, &mut calls, 1_000).unwrap();
+        assert!(matches!(asked, LogRequest::Reports(_)));
+        assert!(!trimming.is_full(), "the bound is higher");
     }
 }
