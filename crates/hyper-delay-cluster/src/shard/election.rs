@@ -1,31 +1,20 @@
-//! Elections: the leader of the shard.
+//! Elections: this node leads the shard if no other node does.
 
 use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::Shard;
+use super::{ShardSetup, known_leader::KnownLeader, resignation::Resignations};
 use crate::{
-    call_id::CallId,
-    heartbeat::HeartbeatWatch,
-    lease::Term,
-    log::{Fence, Leader, LeaderAndHeartbeat, LogRequest, NodeName, Takeover},
+    call_id::{CallId, CallIds},
+    log::{Fence, Leader, LeaderAndHeartbeat, LeaseId, LogRequest, Takeover},
 };
 use hyper_delay_engine::clock::{Now, nanos};
-use hyper_delay_store::Store;
 
-/// The leader as this node knows it, and the attempts of this node to lead.
+/// The attempts of this node to lead the shard.
 #[derive(Debug, Default)]
 pub(super) struct Election {
-    leader: Option<Leader>,
-    /// The highest revision of the log that is known to have changed the leader.
-    revision: u64,
-    /// Whether the leader has changed since it was last asked.
-    has_changed: bool,
-    /// Watches the heartbeat of the leader. `None`: it is not known yet.
-    heartbeat_watch: Option<HeartbeatWatch>,
-    /// Since when there is no leader, as far as this node knows.
-    vacant_since: Option<Tick>,
+    leader: KnownLeader,
     pending_call: Option<CallId>,
     /// No request is sent before this moment.
     next: Tick,
@@ -33,12 +22,7 @@ pub(super) struct Election {
     wake: Option<Tick>,
     /// The leadership that this node has won. It leads once it has read the journal to its end.
     elected: Option<Fence>,
-    /// The last leadership that this node has resigned, or 0. The request to end it can reach the
-    /// log at any time, so it must not be taken up again.
-    resigned: u64,
-    /// The leadership whose end is not in the log yet: other nodes can still write deliveries of
-    /// it.
-    resigning: Option<PendingResignation>,
+    resignations: Resignations,
     /// This node is about to end.
     is_retired: bool,
     /// The wall clock of this node is wrong.
@@ -49,15 +33,27 @@ pub(super) struct Election {
     lacks_disk_space: bool,
 }
 
-/// A leadership whose end must be sent to the log.
+/// This node, as an election sees it.
 #[derive(Debug, Clone, Copy)]
-struct PendingResignation {
-    fence: Fence,
-    /// The request in flight.
-    pending_call: Option<CallId>,
-    /// When it is sent, or sent again.
-    send_at: Tick,
+pub(super) struct Candidate {
+    pub(super) lease: LeaseId,
+    /// The number of nodes that go first. `None`: it is no member.
+    pub(super) rank: Option<u32>,
+    /// It has the whole journal, and the others know what it has.
+    pub(super) is_ready: bool,
 }
+
+/// What a candidate does next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ElectionStep {
+    Wait,
+    Request(CallId, LogRequest),
+    /// This node has won. It leads once it has read the journal to its end.
+    ReadJournal,
+}
+
+/// Each node lets those before it go first, by this part of the lease for each.
+const PRECEDENCE: u32 = 8;
 
 impl Election {
     /// Returns the leadership that this node has won.
@@ -67,57 +63,29 @@ impl Election {
 
     /// Returns the leader of the shard.
     pub(super) const fn leader(&self) -> Option<&Leader> {
-        self.leader.as_ref()
+        self.leader.get()
     }
 
     /// Returns whether the leader has changed since the last call.
     pub(super) const fn take_change(&mut self) -> bool {
-        std::mem::replace(&mut self.has_changed, false)
+        self.leader.take_change()
     }
 
-    /// This leads the shard since a revision of the log, or did until a moment ago. A watch that
-    /// reconnects to another member of the log can repeat old changes.
+    /// This leads the shard since a revision of the log, or did until a moment ago.
     pub(super) fn leader_announced(&mut self, leader: Option<Leader>, revision: u64, now: Now) {
-        if revision > self.revision {
-            self.revision = revision;
-            self.update_leader(leader, now);
-        }
-    }
-
-    fn update_leader(&mut self, leader: Option<Leader>, now: Now) {
-        if self.is_older(leader.as_ref()) {
-            return;
-        }
-        self.vacant_since = match leader {
-            Some(_) => None,
-            None => self.vacant_since.or(Some(now.monotonic)),
-        };
-        self.set_leader(leader);
+        let own = self.own_epoch();
+        self.leader.announced(leader, revision, own, now);
     }
 
     /// The log has answered that this leads the shard.
     pub(super) fn leader_confirmed(&mut self, current: Option<LeaderAndHeartbeat>, now: Now) {
-        let epoch = current.as_ref().map_or(0, |current| current.leader.epoch);
-        self.revision = self.revision.max(epoch);
-        self.update_leader(current.as_ref().map(|current| current.leader.clone()), now);
-        match (&mut self.heartbeat_watch, current) {
-            (Some(watch), Some(current)) => watch.observe(current),
-            (watch, current) => *watch = current.map(HeartbeatWatch::new),
-        }
+        let own = self.own_epoch();
+        self.leader.confirmed(current, own, now);
     }
 
-    /// Returns whether the news of this leader are older than the leadership of this node. Nothing
-    /// would correct them: a leader does not read the journal.
-    fn is_older(&self, leader: Option<&Leader>) -> bool {
-        let own = self.elected.map_or(0, |fence| fence.epoch);
-        leader.map_or(0, |leader| leader.epoch) < own
-    }
-
-    fn set_leader(&mut self, leader: Option<Leader>) {
-        if self.leader != leader {
-            self.leader = leader;
-            self.has_changed = true;
-        }
+    /// Returns the leadership that this node has won, or 0.
+    fn own_epoch(&self) -> u64 {
+        self.elected.map_or(0, |fence| fence.epoch)
     }
 
     /// The log has answered with the leader. If that is another node, this one asks no earlier than
@@ -147,39 +115,24 @@ impl Election {
         {
             self.next = again;
         }
-        if let Some(resigning) = &mut self.resigning
-            && resigning
-                .pending_call
-                .take_if(|pending| *pending == call)
-                .is_some()
-        {
-            resigning.send_at = again;
-        }
+        self.resignations.unanswered(call, again);
     }
 
     /// This node leads no longer.
     pub(super) fn resigned(&mut self, fence: Fence) {
         self.elected = None;
-        self.set_leader(None);
-        self.heartbeat_watch = None;
-        self.vacant_since = None;
-        self.resigned = self.resigned.max(fence.epoch);
-        self.resigning = Some(PendingResignation {
-            fence,
-            pending_call: None,
-            send_at: Tick::ZERO,
-        });
+        self.leader.forget();
+        self.resignations.resign(fence);
     }
 
     /// This leads the shard after a leadership of this node.
     pub(super) fn set_successor(&mut self, leader: Leader) {
-        self.set_leader(Some(leader));
+        self.leader.set(Some(leader));
     }
 
     /// The log has carried out a request.
     pub(super) fn done(&mut self, call: CallId) {
-        let is_it = |resigning: &mut PendingResignation| resigning.pending_call == Some(call);
-        self.resigning.take_if(is_it);
+        self.resignations.done(call);
     }
 
     /// Ends the part of this node in elections for good.
@@ -210,133 +163,209 @@ impl Election {
     /// Returns whether this node neither has won a leadership nor may win one by what it has asked
     /// for, and that the log knows of the end of the last one.
     pub(super) const fn has_no_leadership(&self) -> bool {
-        self.elected.is_none() && self.pending_call.is_none() && self.resigning.is_none()
-    }
-
-    /// Returns the moment from which on the shard can be led by another node, and what it takes
-    /// over then. `None`: not enough is known.
-    fn free_since(&mut self, lease: Duration, now: Now) -> Option<(Tick, Option<Takeover>)> {
-        let Some(leader) = &self.leader else {
-            return Some((self.vacant_since?, None));
-        };
-        let watch = self.heartbeat_watch.as_mut();
-        let watch = watch.filter(|watch| watch.epoch() == leader.epoch)?;
-        Some((watch.takeover_at(lease, now), Some(watch.takeover())))
+        self.elected.is_none() && self.pending_call.is_none() && !self.resignations.is_pending()
     }
 
     /// Returns when something is to be done.
     pub(super) const fn next(&self) -> Option<Tick> {
         self.wake
     }
-}
 
-/// Each node lets those before it go first, by this part of the lease for each.
-const PRECEDENCE: u32 = 8;
+    /// Returns the request that tells the log of the end of a leadership, if it must be sent now. No
+    /// node writes deliveries from `grants_end` on.
+    pub(super) fn resignation(
+        &mut self,
+        grants_end: Tick,
+        calls: &mut CallIds,
+        now: Now,
+    ) -> Option<(CallId, LogRequest)> {
+        let request = self.resignations.request(grants_end, calls, now);
+        self.wake = self.resignations.next(grants_end);
+        request
+    }
 
-impl<S: Store> Shard<S> {
-    /// Leads the shard if it has no leader, or if its leader is silent.
-    pub(super) fn elect(&mut self, now: Now, term: Option<Term>) {
-        self.election.wake = self.send_resignation(now);
-        let term = term.filter(|term| term.holds(now));
-        let Some(term) = term else {
-            return;
-        };
-        let rank = self.rank().filter(|_| !self.election.is_barred());
-        // A node that is behind would win, and lead nothing until it has caught up. Others have less
-        // to read, and without a leader the journal does not grow.
-        let is_at_the_end = self.journal.is_at_the_end(self.applied()) && !self.is_draining();
-        let election = &mut self.election;
-        let is_busy = election.elected.is_some() || election.pending_call.is_some();
-        let is_ready = self.disk_progress.is_known() && is_at_the_end;
-        if self.leading.is_some() || is_busy {
-            return;
+    /// Takes the next step to lead the shard. This node must not lead it.
+    pub(super) fn step(
+        &mut self,
+        candidate: Candidate,
+        setup: &ShardSetup,
+        calls: &mut CallIds,
+        now: Now,
+    ) -> ElectionStep {
+        if self.elected.is_some() || self.pending_call.is_some() {
+            return ElectionStep::Wait;
         }
-        let leader = election.leader.as_ref();
-        let own = leader.filter(|leader| leader.lease == term.lease);
+        let rank = candidate.rank.filter(|_| !self.is_barred());
+        let own = self.leader().filter(|it| it.lease == candidate.lease);
         let own = own.map(|leader| Fence {
-            shard: self.setup.shard,
+            shard: setup.shard,
             epoch: leader.epoch,
             lease: leader.lease,
         });
-        let rank = match (rank, own) {
+        match (rank, own) {
             // It was won too late, and no other node can lead while this node lives.
-            (None, Some(fence)) => return self.resign_unwanted(fence, now),
-            (None, None) => return,
-            (Some(_), _) if !is_ready => return,
+            (None, Some(fence)) => self.resign_unwanted(fence, setup, calls, now),
+            (None, None) => ElectionStep::Wait,
+            (Some(_), _) if !candidate.is_ready => ElectionStep::Wait,
+            (Some(_), Some(fence)) if self.resignations.contains(fence.epoch) => {
+                self.resign_unwanted(fence, setup, calls, now)
+            }
             // The answer to the request to lead can be lost.
-            (Some(_), Some(fence)) => return self.take_up_leadership(fence, now),
-            (Some(rank), None) => rank,
-        };
-        let turn = nanos(self.setup.lease / PRECEDENCE * rank);
-        let Some((free_since, takeover)) = election.free_since(self.setup.lease, now) else {
-            return;
-        };
-        let begins = (free_since + turn).max(election.next);
-        if now.monotonic < begins {
-            election.wake = Some(begins);
-            return;
+            (Some(_), Some(fence)) => {
+                self.elected = Some(fence);
+                ElectionStep::ReadJournal
+            }
+            (Some(rank), None) => {
+                let Some(takeover) = self.takeover(rank, setup.lease, now) else {
+                    return ElectionStep::Wait;
+                };
+                let call = calls.next();
+                self.pending_call = Some(call);
+                let request = LogRequest::Lead {
+                    shard: setup.shard,
+                    lease: candidate.lease,
+                    member: setup.member.clone(),
+                    takeover,
+                };
+                ElectionStep::Request(call, request)
+            }
         }
-        let call = self.call(LogRequest::Lead {
-            shard: self.setup.shard,
-            lease: term.lease,
-            member: self.setup.member.clone(),
-            takeover,
-        });
-        self.election.pending_call = Some(call);
     }
 
-    /// Tells the log that a leadership has ended, once no node writes deliveries of it. The request
-    /// is repeated until it is answered. Returns when something is to be done.
-    pub(super) fn send_resignation(&mut self, now: Now) -> Option<Tick> {
-        let PendingResignation {
-            fence,
-            pending_call: pending,
-            send_at: next,
-        } = self.election.resigning?;
-        if pending.is_some() {
+    /// Returns what a node of this rank takes over now, if it may lead.
+    fn takeover(&mut self, rank: u32, lease: Duration, now: Now) -> Option<Option<Takeover>> {
+        let turn = nanos(lease / PRECEDENCE * rank);
+        let (free_since, takeover) = self.leader.free_since(lease, now)?;
+        let begins = (free_since + turn).max(self.next);
+        if now.monotonic < begins {
+            self.wake = Some(begins);
             return None;
         }
-        let next = next.max(self.grants.last_end());
-        if now.monotonic < next {
-            return Some(next);
-        }
-        let call = self.call(LogRequest::Resign(fence));
-        if let Some(resigning) = &mut self.election.resigning {
-            resigning.pending_call = Some(call);
-        }
-        None
-    }
-
-    /// Takes up a leadership that this node has in the log.
-    fn take_up_leadership(&mut self, fence: Fence, now: Now) {
-        if fence.epoch <= self.election.resigned {
-            return self.resign_unwanted(fence, now);
-        }
-        self.election.elected = Some(fence);
-        self.journal.read_now();
-        self.read(now);
+        Some(takeover)
     }
 
     /// Resigns a leadership that this node cannot use, again and again until the log shows its end.
-    fn resign_unwanted(&mut self, fence: Fence, now: Now) {
-        if self.election.resigning.is_some() {
-            return;
+    fn resign_unwanted(
+        &mut self,
+        fence: Fence,
+        setup: &ShardSetup,
+        calls: &mut CallIds,
+        now: Now,
+    ) -> ElectionStep {
+        if self.resignations.is_pending() {
+            return ElectionStep::Wait;
         }
-        if now.monotonic >= self.election.next {
-            self.election.next = now.after(self.setup.pause());
-            self.call(LogRequest::Resign(fence));
+        let is_due = now.monotonic >= self.next;
+        if is_due {
+            self.next = now.after(setup.pause());
         }
-        self.election.wake = Some(self.election.next);
+        self.wake = Some(self.next);
+        match is_due {
+            true => ElectionStep::Request(calls.next(), LogRequest::Resign(fence)),
+            false => ElectionStep::Wait,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::fixture::{at, setup},
+        *,
+    };
+    use crate::{ShardId, log::Member};
+
+    /// The lease of `setup` is 2 s.
+    const SECOND: u64 = 1_000_000_000;
+    const OWN: Candidate = Candidate {
+        lease: LeaseId(5),
+        rank: Some(2),
+        is_ready: true,
+    };
+
+    fn leader(epoch: u64, lease: LeaseId) -> Option<Leader> {
+        let member = Member {
+            node: "a".into(),
+            address: "a:1".into(),
+        };
+        Some(Leader {
+            member,
+            epoch,
+            lease,
+        })
     }
 
-    /// Returns how many nodes go first when there is no leader. They differ from shard to shard, so
-    /// the leaders spread over the nodes. `None`: this node is no member.
-    pub(super) fn rank(&self) -> Option<u32> {
-        let members = &self.members;
-        let is_this = |node: &NodeName| *node == self.setup.member.node;
-        let place = members.iter().position(is_this)?;
-        let first = usize::from(self.setup.shard.0) % members.len();
-        let rank = (place + members.len() - first) % members.len();
-        Some(u32::try_from(rank).unwrap_or(u32::MAX))
+    fn step(election: &mut Election, candidate: Candidate, nanos: u64) -> ElectionStep {
+        let mut calls = CallIds::default();
+        election.step(candidate, &setup(), &mut calls, at(nanos))
+    }
+
+    fn fence(epoch: u64) -> Fence {
+        Fence {
+            shard: ShardId(0),
+            epoch,
+            lease: OWN.lease,
+        }
+    }
+
+    #[test]
+    fn nodes_of_a_lower_rank_go_first_after_a_vacancy() {
+        let mut election = Election::default();
+        assert_eq!(step(&mut election, OWN, 9 * SECOND), ElectionStep::Wait);
+        election.leader_announced(None, 1, at(SECOND));
+        let turn = SECOND + SECOND / 2;
+        assert_eq!(step(&mut election, OWN, turn - 1), ElectionStep::Wait);
+        assert_eq!(election.next(), Some(Tick::new(turn)));
+        let ElectionStep::Request(call, LogRequest::Lead { takeover: None, .. }) =
+            step(&mut election, OWN, turn)
+        else {
+            panic!("it is its turn");
+        };
+        assert!(!election.has_no_leadership(), "it may have won");
+        assert_eq!(step(&mut election, OWN, turn), ElectionStep::Wait);
+        election.unanswered(call, Tick::new(2 * SECOND));
+        assert!(election.has_no_leadership());
+        let before = step(&mut election, OWN, 2 * SECOND - 1);
+        assert_eq!(before, ElectionStep::Wait);
+    }
+
+    #[test]
+    fn a_leadership_that_the_log_shows_is_taken_up_unless_it_was_resigned() {
+        let mut election = Election::default();
+        election.leader_announced(leader(3, OWN.lease), 3, at(0));
+        let behind = Candidate {
+            is_ready: false,
+            ..OWN
+        };
+        assert_eq!(step(&mut election, behind, 0), ElectionStep::Wait);
+        assert_eq!(step(&mut election, OWN, 0), ElectionStep::ReadJournal);
+        assert_eq!(election.elected(), Some(fence(3)));
+        election.resigned(fence(3));
+        let mut calls = CallIds::default();
+        let (call, _) = election.resignation(Tick::ZERO, &mut calls, at(0)).unwrap();
+        election.done(call);
+        election.leader_announced(leader(3, OWN.lease), 4, at(0));
+        let ElectionStep::Request(_, request) = step(&mut election, OWN, 0) else {
+            panic!("it must not be taken up again");
+        };
+        assert_eq!(request, LogRequest::Resign(fence(3)));
+    }
+
+    #[test]
+    fn a_barred_node_resigns_what_it_has_won() {
+        let mut election = Election::default();
+        election.set_has_disk_space(false);
+        election.leader_announced(None, 1, at(0));
+        assert_eq!(step(&mut election, OWN, 9 * SECOND), ElectionStep::Wait);
+        election.leader_announced(leader(3, OWN.lease), 3, at(0));
+        let ElectionStep::Request(_, request) = step(&mut election, OWN, SECOND) else {
+            panic!("it cannot lead");
+        };
+        assert_eq!(request, LogRequest::Resign(fence(3)));
+        let pause = at(SECOND).after(setup().pause());
+        assert_eq!(election.next(), Some(pause));
+        assert_eq!(step(&mut election, OWN, SECOND), ElectionStep::Wait);
+        election.set_has_disk_space(true);
+        assert_eq!(step(&mut election, OWN, SECOND), ElectionStep::ReadJournal);
     }
 }

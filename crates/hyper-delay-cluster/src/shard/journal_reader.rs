@@ -1,23 +1,17 @@
-//! Applying the journal.
-//!
-//! While nothing can be applied, a node still reads who leads: its clients reach the leader through
-//! it, and the watch of the log has only changes.
-
-use std::sync::Arc;
+//! The reads of the journal of a shard.
 
 use race_wheel::Tick;
 
-use super::{Shard, StopReason};
+use super::{ShardSetup, StopReason, journal_spooling::JournalEntry};
 use crate::{
-    call_id::CallId,
+    call_id::{CallId, CallIds},
     entry,
-    log::{JournalTail, LogRequest},
-    replica::ApplyError,
+    log::{Fence, LogRequest},
+    replica::{AppliedEntry, ApplyError},
 };
 use hyper_delay_engine::clock::Now;
-use hyper_delay_store::Store;
 
-/// The reads of the journal.
+/// See the [module](self).
 #[derive(Debug)]
 pub(super) struct JournalReader {
     pending_read: Option<JournalRead>,
@@ -36,14 +30,62 @@ pub(super) struct JournalReader {
 
 /// A read in flight.
 #[derive(Debug, Clone, Copy)]
-struct JournalRead {
+pub(super) struct JournalRead {
     call: CallId,
-    /// The last entry that was applied when it was sent.
-    applied: u64,
-    /// The leadership that this node had won by then.
-    epoch: Option<u64>,
+    sent_at: ReadPosition,
+}
+
+/// How far a shard is when it sends a read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadPosition {
+    /// The last entry that is applied.
+    pub(super) applied: u64,
+    /// The leadership that this node has won.
+    pub(super) elected: Option<Fence>,
     /// It reads who leads. Entries are of no use.
-    is_blind: bool,
+    pub(super) is_blind: bool,
+}
+
+impl JournalRead {
+    /// Returns whether it reads who leads, and entries are of no use.
+    pub(super) const fn is_blind(&self) -> bool {
+        self.sent_at.is_blind
+    }
+
+    /// Checks that what was read continues what is applied: the first and the last place of the
+    /// journal, and the first entry that was read.
+    pub(super) fn check(
+        &self,
+        first: u64,
+        last: u64,
+        entry: Option<&JournalEntry>,
+        applied: AppliedEntry,
+    ) -> Result<(), StopReason> {
+        if last < self.sent_at.applied {
+            let applied = self.sent_at.applied;
+            return Err(StopReason::Beyond { last, applied });
+        }
+        let AppliedEntry { seq, hash, .. } = applied;
+        if first > seq + 1 {
+            return Err(StopReason::Behind {
+                first,
+                applied: seq,
+            });
+        }
+        match entry {
+            Some((found, entry)) if *found == seq && entry::hash(entry) != hash => {
+                Err(ApplyError::Foreign { seq }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the leadership that this node had won before the read. The leader before could not
+    /// append any more, so an end that was read is the end.
+    pub(super) fn elected_before(&self, elected: Option<Fence>) -> Option<Fence> {
+        let epoch = self.sent_at.elected?.epoch;
+        elected.filter(|fence| fence.epoch == epoch)
+    }
 }
 
 impl JournalReader {
@@ -63,10 +105,11 @@ impl JournalReader {
         self.spooled
     }
 
-    /// Applies entries of the journal.
-    pub(super) fn note_entries(&mut self, entries: &[(u64, Arc<[u8]>)]) {
+    /// The journal contains these entries.
+    pub(super) fn note_entries(&mut self, entries: &[JournalEntry]) {
         if let Some((seq, _)) = entries.last() {
             self.end = self.end.max(Some(*seq));
+            self.last = self.last.max(*seq);
         }
     }
 
@@ -117,128 +160,178 @@ impl JournalReader {
         }
     }
 
-    fn is_due(&self, now: Now) -> bool {
-        self.pending_read.is_none() && (self.is_urgent || now.monotonic >= self.next)
+    /// Reads again no earlier than at this moment, unless it is urgent.
+    pub(super) const fn set_next(&mut self, at: Tick) {
+        self.next = at;
+    }
+
+    /// Returns the read to send now.
+    pub(super) fn request(
+        &mut self,
+        position: ReadPosition,
+        setup: &ShardSetup,
+        calls: &mut CallIds,
+        now: Now,
+    ) -> Option<(CallId, LogRequest)> {
+        let is_due = self.is_urgent || now.monotonic >= self.next;
+        if self.pending_read.is_some() || !is_due {
+            return None;
+        }
+        let from = match self.is_checked {
+            _ if position.is_blind => self.blind_from(),
+            true => position.applied + 1,
+            false => position.applied,
+        };
+        let call = calls.next();
+        self.is_urgent = false;
+        self.next = now.after(setup.poll());
+        self.pending_read = Some(JournalRead {
+            call,
+            sent_at: position,
+        });
+        let (shard, node) = (setup.shard, setup.member.node.clone());
+        Some((call, LogRequest::Tail { shard, from, node }))
+    }
+
+    /// The log has named the last entry of the journal. Returns the read that it has answered, if
+    /// it is the one in flight.
+    pub(super) fn answered(&mut self, call: CallId, last: u64) -> Option<JournalRead> {
+        let read = self.pending_read.take_if(|pending| pending.call == call)?;
+        self.end = Some(last);
+        Some(read)
+    }
+
+    /// What was read continues what is applied. `last` is the last entry of the journal.
+    pub(super) fn checked(&mut self, last: u64) {
+        self.is_checked = true;
+        self.last = self.last.max(last);
+    }
+
+    /// The journal has more than was read.
+    pub(super) const fn read_on(&mut self) {
+        self.is_urgent = true;
     }
 }
 
-impl<S: Store> Shard<S> {
-    /// Reads the journal from time to time. A leader does not, as no other node appends to it.
-    pub(super) fn read(&mut self, now: Now) {
-        let is_blind = self.applies_nothing();
-        let is_draining = self.is_draining() && !is_blind;
-        let is_fed = self.is_leading() || is_draining || self.snapshot_fetch.is_spooling();
-        if is_fed || !(is_blind || self.disk_progress.is_known()) {
-            self.journal.next = now.after(self.setup.poll());
-            return;
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{
+        super::fixture::{at, setup},
+        *,
+    };
+    use crate::{ShardId, log::LeaseId};
+
+    const POSITION: ReadPosition = ReadPosition {
+        applied: 7,
+        elected: None,
+        is_blind: false,
+    };
+
+    /// The entry that is applied here.
+    const ENTRY: [u8; 1] = [9];
+
+    fn applied(seq: u64) -> AppliedEntry {
+        AppliedEntry {
+            cluster: 7,
+            shard: ShardId(0),
+            seq,
+            hash: entry::hash(&ENTRY),
+            end: 0,
+            now: 0,
         }
-        if !self.journal.is_due(now) {
-            return;
+    }
+
+    fn request(journal: &mut JournalReader, position: ReadPosition, now: Now) -> Option<u64> {
+        match journal.request(position, &setup(), &mut CallIds::default(), now)? {
+            (CallId(1), LogRequest::Tail { from, .. }) => Some(from),
+            other => panic!("{other:?}"),
         }
-        let applied = self.applied();
-        let from = match self.journal.is_checked {
-            _ if is_blind => self.journal.blind_from(),
-            true => applied + 1,
-            false => applied,
+    }
+
+    fn read(elected: Option<Fence>) -> JournalRead {
+        let sent_at = ReadPosition {
+            elected,
+            ..POSITION
         };
-        let call = self.call(LogRequest::Tail {
-            shard: self.setup.shard,
-            from,
-            node: self.setup.member.node.clone(),
-        });
-        self.journal.is_urgent = false;
-        self.journal.next = now.after(self.setup.poll());
-        self.journal.pending_read = Some(JournalRead {
-            call,
-            applied,
-            epoch: self.election.elected().map(|fence| fence.epoch),
-            is_blind,
-        });
+        JournalRead {
+            call: CallId(1),
+            sent_at,
+        }
     }
 
-    /// Returns whether no entry is of use at the moment.
-    const fn applies_nothing(&self) -> bool {
-        self.stopped.is_some() || self.lacks_disk_space()
+    #[test]
+    fn the_first_read_begins_with_the_last_entry_that_is_applied() {
+        let mut journal = JournalReader::new(at(0));
+        assert_eq!(request(&mut journal, POSITION, at(0)), Some(7));
+        assert_eq!(request(&mut journal, POSITION, at(1 << 40)), None);
+        assert!(journal.answered(CallId(2), 7).is_none());
+        assert!(journal.answered(CallId(1), 7).is_some());
+        assert!(!journal.is_at_the_end(7));
+        journal.checked(7);
+        assert!(journal.is_at_the_end(7));
+        assert_eq!(request(&mut journal, POSITION, at(0)), None, "not yet");
+        let poll = at(0).after(setup().poll());
+        assert_eq!(request(&mut journal, POSITION, at(poll.value())), Some(8));
     }
 
-    /// A part of the journal was read.
-    pub(super) fn handle_tail(&mut self, call: CallId, tail: JournalTail, now: Now) {
-        let Some(pending) = self
-            .journal
-            .pending_read
-            .take_if(|pending| pending.call == call)
-        else {
-            return;
+    #[test]
+    fn a_blind_read_asks_for_no_entry_that_is_known() {
+        let blind = ReadPosition {
+            is_blind: true,
+            ..POSITION
         };
-        let applied = self.applied();
-        let JournalTail {
-            leader: led,
-            first,
-            last,
-            reported,
-            entries,
-        } = tail;
-        self.journal.end = Some(last);
-        self.disk_progress.set_report_in_log(reported);
-        self.election.leader_confirmed(led, now);
-        if pending.is_blind || self.applies_nothing() {
-            return;
-        }
-        if last < pending.applied {
-            let applied = pending.applied;
-            return self.stop(StopReason::Beyond { last, applied });
-        }
-        if first > applied + 1 {
-            return self.stop(StopReason::Behind { first, applied });
-        }
-        if let Some((seq, entry)) = entries.first()
-            && *seq == applied
-            && entry::hash(entry) != self.replica.applied().hash
-        {
-            return self.stop(ApplyError::Foreign { seq: applied });
-        }
-        self.journal.is_checked = true;
-        self.journal.last = self.journal.last.max(last);
-        self.apply_entries(&entries, now);
-        if self.applies_nothing() {
-            return;
-        }
-        if self.applied() < last {
-            self.journal.is_urgent = true;
-            return;
-        }
-        // Whoever led before cannot append any more, so this is the end.
-        if let Some(fence) = self.election.elected()
-            && pending.epoch == Some(fence.epoch)
-        {
-            self.lead(fence, now);
-        }
+        let mut journal = JournalReader::new(at(0));
+        assert_eq!(request(&mut journal, blind, at(0)), Some(u64::MAX));
+        journal.note_entries(&[(30, Arc::from(ENTRY))]);
+        journal.read_now();
+        assert_eq!(request(&mut journal, blind, at(0)), Some(31));
+        journal.answered(CallId(1), 20).unwrap();
+        journal.read_now();
+        assert_eq!(request(&mut journal, blind, at(0)), Some(21), "made anew");
     }
 
-    /// Applies entries of the journal.
-    pub(super) fn apply_entries(&mut self, entries: &[(u64, Arc<[u8]>)], now: Now) {
-        self.journal.note_entries(entries);
-        let last = entries.last().map_or(0, |(seq, _)| *seq);
-        self.journal.last = self.journal.last.max(last);
-        if self.is_leading() || self.lacks_disk_space() {
-            return;
-        }
-        let mut rest = entries;
-        while !rest.is_empty() {
-            let disk_space = match self.disk_space() {
-                Ok(disk_space) => disk_space,
-                Err(error) => return self.stop(error),
-            };
-            match self.replica.apply_some(rest, disk_space) {
-                Ok(number) => rest = &rest[number..],
-                Err(ApplyError::NoRoom(wanted)) => return self.wait_for_disk_space(wanted, now),
-                Err(ApplyError::Gap { found, applied }) if found <= applied => rest = &rest[1..],
-                Err(ApplyError::Gap { .. }) => {
-                    self.journal.next = now.monotonic;
-                    return;
-                }
-                Err(error) => return self.stop(error),
-            }
-        }
+    #[test]
+    fn a_journal_must_continue_what_is_applied() {
+        let entry = |seq, byte: u8| -> JournalEntry { (seq, Arc::from([byte])) };
+        let check = |first, last, entry: Option<&JournalEntry>| {
+            read(None).check(first, last, entry, applied(8))
+        };
+        assert!(check(9, 20, Some(&entry(8, 9))).is_ok());
+        assert!(check(1, 7, None).is_ok(), "8 was applied after the read");
+        assert!(matches!(
+            check(1, 6, None),
+            Err(StopReason::Beyond {
+                last: 6,
+                applied: 7
+            })
+        ));
+        assert!(matches!(
+            check(10, 20, None),
+            Err(StopReason::Behind {
+                first: 10,
+                applied: 8
+            })
+        ));
+        assert!(matches!(
+            check(1, 20, Some(&entry(8, 5))),
+            Err(StopReason::NotApplied(ApplyError::Foreign { seq: 8 }))
+        ));
+    }
+
+    #[test]
+    fn only_a_read_after_the_election_finds_the_end() {
+        let fence = |epoch| {
+            Some(Fence {
+                shard: ShardId(0),
+                epoch,
+                lease: LeaseId(5),
+            })
+        };
+        assert_eq!(read(None).elected_before(fence(3)), None);
+        assert_eq!(read(fence(2)).elected_before(fence(3)), None);
+        assert_eq!(read(fence(3)).elected_before(fence(3)), fence(3));
+        assert_eq!(read(fence(3)).elected_before(None), None);
     }
 }

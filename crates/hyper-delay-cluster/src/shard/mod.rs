@@ -5,6 +5,7 @@
 //! and then runs the scheduler of its tasks.
 
 mod append;
+mod candidacy;
 mod commit_pipeline;
 mod connections;
 mod delivery_grants;
@@ -16,19 +17,25 @@ mod event;
 mod fault_injection;
 #[cfg(test)]
 mod fixture;
+mod follow;
 mod forwarded_request;
 mod hand_over;
 mod hand_over_record;
 mod journal_reader;
+mod journal_spooling;
+mod known_leader;
 mod leader_state;
 mod leadership;
+mod log_answers;
 mod outgoing;
 mod peer;
 mod peer_messages;
 mod pending_append;
+mod resignation;
 mod serving_nodes;
 mod sessions;
 mod snapshot_fetch;
+mod snapshot_providers;
 mod snapshot_wait;
 mod stop_reason;
 mod stopped;
@@ -38,11 +45,12 @@ mod unaccounted_copies;
 use std::sync::Arc;
 
 use super::{
-    call_id::{CallId, CallIds},
+    call_id::CallIds,
     lease::Term,
-    log::{Fence, Leader, LogAnswer, LogRequest, LogUnanswered, NodeName},
+    log::{Fence, Leader, NodeName},
     replica::{ApplyError, Replica, ReplicaSync},
 };
+use candidacy::rank;
 use delivery_grants::DeliveryGrants;
 use disk_progress::DiskProgress;
 use disk_space::DiskSpaceWait;
@@ -274,48 +282,6 @@ impl<S: Store> Shard<S> {
         self.trim(now);
     }
 
-    fn answered(&mut self, call: CallId, answer: Result<LogAnswer, LogUnanswered>, now: Now) {
-        match answer {
-            Ok(LogAnswer::Tail(tail)) => self.handle_tail(call, tail, now),
-            Ok(LogAnswer::Leader(led)) => {
-                let again = now.after(self.setup.pause());
-                self.election.answered(call, led, again, now);
-            }
-            Ok(LogAnswer::Appended(appended)) => self.appended(call, appended, now),
-            Ok(LogAnswer::Reported(noted)) => self.disk_progress.reported(call, noted),
-            Ok(LogAnswer::Reports(reports)) => {
-                let own = reports
-                    .iter()
-                    .find(|(node, _)| *node == self.setup.member.node);
-                self.disk_progress
-                    .set_report_in_log(own.map(|(_, seq)| *seq));
-                self.trimming.set_reports(call, reports);
-            }
-            Ok(LogAnswer::First(seq, entry)) => self.trimming.set_first(call, seq, &entry),
-            Ok(LogAnswer::Done) => {
-                self.trimming.trimmed(call);
-                self.election.done(call);
-            }
-            Ok(
-                LogAnswer::Alive(_)
-                | LogAnswer::Announced(_)
-                | LogAnswer::Charter(_)
-                | LogAnswer::Members(_),
-            ) => {}
-            Ok(LogAnswer::ClusterCreated(_)) => {}
-            Err(_) => {
-                let again = now.after(self.setup.pause());
-                self.disk_progress.unanswered(call, again);
-                self.journal.unanswered(call, again);
-                self.election.unanswered(call, again);
-                if let Some(leading) = &mut self.leading {
-                    leading.append_unanswered(call, again);
-                }
-                self.trimming.unanswered(call, again);
-            }
-        }
-    }
-
     /// Ends the leadership, and the election, if this node may not lead any more.
     fn check_term(&mut self, now: Now, term: Option<Term>) {
         let lease = term.filter(|term| term.holds(now)).map(|term| term.lease);
@@ -377,7 +343,7 @@ impl<S: Store> Shard<S> {
     /// A node that is removed from the cluster leads no longer.
     fn set_members(&mut self, members: Arc<[NodeName]>) {
         self.members = members;
-        if self.rank().is_none() {
+        if rank(&self.members, &self.setup).is_none() {
             self.withdraw();
         }
     }
@@ -392,12 +358,6 @@ impl<S: Store> Shard<S> {
             self.withdraw();
         }
         self.election.set_clock_off(is_off);
-    }
-
-    fn call(&mut self, request: LogRequest) -> CallId {
-        let call = self.calls.next();
-        self.effects.calls.push((call, request));
-        call
     }
 }
 

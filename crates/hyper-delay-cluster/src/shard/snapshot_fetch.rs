@@ -4,11 +4,15 @@
 //! that the entries after the snapshot are at hand though the journal may be trimmed beyond it. The
 //! snapshot is asked for once the spool has begun.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::ShardSetup;
+use super::{
+    ShardSetup,
+    journal_spooling::{JournalEntry, JournalSpooling, SpooledTail},
+    snapshot_providers::SnapshotProviders,
+};
 use crate::{
     call_id::{CallId, CallIds},
     log::{JournalTail, LogRequest, NodeName},
@@ -44,38 +48,14 @@ enum SnapshotFetchStep {
     Waiting(Tick),
     /// It is asked what the nodes have.
     Choosing(CallId),
-    Spooling(JournalSpooling),
+    /// The journal is spooled, and this node gives the snapshot.
+    Spooling(JournalSpooling, NodeName),
 }
 
 impl Default for SnapshotFetchStep {
     fn default() -> Self {
         Self::Waiting(Tick::ZERO)
     }
-}
-
-#[derive(Debug)]
-struct JournalSpooling {
-    provider: NodeName,
-    least: u64,
-    /// The last entry that was spooled.
-    spooled: u64,
-    /// Whether the snapshot was asked for.
-    is_fetched: bool,
-    pending_call: Option<CallId>,
-    next: Tick,
-}
-
-/// An entry of the journal, with its place.
-pub(super) type JournalEntry = (u64, Arc<[u8]>);
-
-/// The nodes that can be asked for a snapshot.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SnapshotProviders<'a> {
-    pub(super) members: &'a [NodeName],
-    /// This node, which is not asked.
-    pub(super) own: &'a NodeName,
-    /// Asked last: it has other work.
-    pub(super) leader: Option<&'a NodeName>,
 }
 
 /// What follows from a part of the journal that was read for the spool.
@@ -103,7 +83,7 @@ impl SnapshotFetchState {
 
     /// Returns whether the journal is read for the spool, and who leads with it.
     pub(super) const fn is_spooling(&self) -> bool {
-        matches!(self.step, SnapshotFetchStep::Spooling(_))
+        matches!(self.step, SnapshotFetchStep::Spooling(..))
     }
 
     /// Returns whether this attempt was the last one to begin.
@@ -116,9 +96,7 @@ impl SnapshotFetchState {
         match &self.step {
             SnapshotFetchStep::Waiting(at) => Some(*at),
             SnapshotFetchStep::Choosing(_) => None,
-            SnapshotFetchStep::Spooling(spooling) => {
-                spooling.pending_call.is_none().then_some(spooling.next)
-            }
+            SnapshotFetchStep::Spooling(spooling, _) => spooling.next(),
         }
     }
 
@@ -130,16 +108,12 @@ impl SnapshotFetchState {
         now: Now,
     ) -> Option<(CallId, LogRequest)> {
         self.next().filter(|at| now.monotonic >= *at)?;
-        let (call, shard) = (calls.next(), setup.shard);
+        let call = calls.next();
         let request = match &mut self.step {
-            SnapshotFetchStep::Spooling(spooling) => {
-                spooling.pending_call = Some(call);
-                let (from, node) = (spooling.spooled + 1, setup.member.node.clone());
-                LogRequest::Tail { shard, from, node }
-            }
+            SnapshotFetchStep::Spooling(spooling, _) => spooling.read(call, setup),
             SnapshotFetchStep::Waiting(_) | SnapshotFetchStep::Choosing(_) => {
                 self.step = SnapshotFetchStep::Choosing(call);
-                LogRequest::Reports(shard)
+                LogRequest::Reports(setup.shard)
             }
         };
         Some((call, request))
@@ -150,11 +124,8 @@ impl SnapshotFetchState {
             SnapshotFetchStep::Choosing(asked) if *asked == call => {
                 self.step = SnapshotFetchStep::Waiting(again);
             }
-            SnapshotFetchStep::Spooling(spooling) if spooling.pending_call == Some(call) => {
-                spooling.pending_call = None;
-                spooling.next = again;
-            }
-            _ => {}
+            SnapshotFetchStep::Spooling(spooling, _) => spooling.unanswered(call, again),
+            SnapshotFetchStep::Waiting(_) | SnapshotFetchStep::Choosing(_) => {}
         }
     }
 
@@ -173,45 +144,12 @@ impl SnapshotFetchState {
         if !matches!(self.step, SnapshotFetchStep::Choosing(asked) if asked == call) {
             return Ok(());
         }
-        let Some((provider, least)) = self.pick_provider(reports, providers) else {
-            return Err(match providers.members.len() {
-                0 | 1 => {
-                    "the cluster has no other node: save its tasks with `hyper-delay export`, see \
-                     \"No whole copy of a shard is left\" in docs/cluster.md"
-                }
-                _ => {
-                    "no other node has synced what the journal has no more: start the nodes that \
-                     are down; if all run, see \"No whole copy of a shard is left\" in docs/cluster.md"
-                }
-            });
-        };
+        let provider = providers.pick(reports, self.first, self.failures);
+        let (provider, least) = provider.ok_or_else(|| providers.none_reason())?;
         self.attempt += 1;
-        self.step = SnapshotFetchStep::Spooling(JournalSpooling {
-            provider,
-            least,
-            spooled: least,
-            is_fetched: false,
-            pending_call: None,
-            next: now.monotonic,
-        });
+        let spooling = JournalSpooling::new(least, now);
+        self.step = SnapshotFetchStep::Spooling(spooling, provider);
         Ok(())
-    }
-
-    /// Returns a node whose snapshot the journal continues, and its last synced entry. Each attempt
-    /// asks another one, and the leader comes last.
-    fn pick_provider(
-        &self,
-        reports: &[(NodeName, u64)],
-        providers: SnapshotProviders<'_>,
-    ) -> Option<(NodeName, u64)> {
-        let is_of_use = |(node, synced): &&(NodeName, u64)| {
-            let is_member = providers.members.contains(node) && node != providers.own;
-            is_member && synced + 1 >= self.first
-        };
-        let mut givers: Vec<_> = reports.iter().filter(is_of_use).collect();
-        givers.sort_by_key(|(node, synced)| (Some(node) == providers.leader, u64::MAX - synced));
-        let place = self.failures as usize % givers.len().max(1);
-        givers.get(place).map(|giver| (*giver).clone())
     }
 
     /// A part of the journal was read, which is read again after `poll` when it has no more entries.
@@ -223,35 +161,30 @@ impl SnapshotFetchState {
         poll: Duration,
         now: Now,
     ) -> Option<TailOutcome> {
-        let SnapshotFetchStep::Spooling(spooling) = &mut self.step else {
+        let SnapshotFetchStep::Spooling(spooling, provider) = &mut self.step else {
             return None;
         };
-        spooling.pending_call.take_if(|asked| *asked == call)?;
-        if tail.first > spooling.spooled + 1 {
-            self.first = tail.first;
-            return Some(TailOutcome::Trimmed);
-        }
-        let fetch = (!spooling.is_fetched).then(|| SnapshotFetch {
-            attempt: self.attempt,
-            provider: spooling.provider.clone(),
-            least: spooling.least,
-        });
-        spooling.is_fetched = true;
-        let entries = spooling.take_next(&tail.entries);
-        spooling.next = match spooling.spooled < tail.last {
-            true => now.monotonic,
-            false => now.after(poll),
-        };
-        Some(TailOutcome::Spooled { fetch, entries })
+        Some(match spooling.tail(call, tail, poll, now)? {
+            SpooledTail::Trimmed => {
+                self.first = tail.first;
+                TailOutcome::Trimmed
+            }
+            SpooledTail::Entries { begins, entries } => TailOutcome::Spooled {
+                fetch: begins.then(|| SnapshotFetch {
+                    attempt: self.attempt,
+                    provider: provider.clone(),
+                    least: spooling.least(),
+                }),
+                entries,
+            },
+        })
     }
 
     /// These entries are in the journal. Returns those to be spooled.
     pub(super) fn entries(&mut self, entries: &[JournalEntry]) -> Vec<JournalEntry> {
         match &mut self.step {
-            SnapshotFetchStep::Spooling(spooling) if spooling.is_fetched => {
-                spooling.take_next(entries)
-            }
-            _ => Vec::new(),
+            SnapshotFetchStep::Spooling(spooling, _) => spooling.entries(entries),
+            SnapshotFetchStep::Waiting(_) | SnapshotFetchStep::Choosing(_) => Vec::new(),
         }
     }
 
@@ -266,8 +199,8 @@ impl SnapshotFetchState {
     /// has begun, or it has failed.
     pub(super) const fn spooled_for(&self, attempt: u64) -> Option<u64> {
         match &self.step {
-            SnapshotFetchStep::Spooling(spooling) if self.attempt == attempt => {
-                Some(spooling.spooled)
+            SnapshotFetchStep::Spooling(spooling, _) if self.attempt == attempt => {
+                Some(spooling.spooled())
             }
             _ => None,
         }
@@ -280,22 +213,10 @@ impl SnapshotFetchState {
     }
 }
 
-impl JournalSpooling {
-    /// Returns those of the entries that follow the spool.
-    fn take_next(&mut self, entries: &[JournalEntry]) -> Vec<JournalEntry> {
-        let mut next = Vec::new();
-        for (seq, entry) in entries {
-            if *seq == self.spooled + 1 {
-                self.spooled = *seq;
-                next.push((*seq, entry.clone()));
-            }
-        }
-        next
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{
         super::fixture::{at, setup},
         *,
@@ -361,6 +282,7 @@ mod tests {
             self.state.tail(call, part, poll, at(0)).unwrap()
         }
 
+        /// Returns the node that is asked for the snapshot.
         fn provider(&mut self) -> NodeName {
             match self.read(&tail(1, 60, &[])) {
                 TailOutcome::Spooled {
@@ -372,30 +294,9 @@ mod tests {
     }
 
     #[test]
-    fn each_attempt_asks_another_node_and_the_leader_last() {
-        let mut world = World::new();
-        let reports = [("a", 50), ("b", 20), ("c", 30), ("d", 40), ("removed", 60)];
-        for provider in ["c", "b", "d", "c"] {
-            world.choose(&reports, at(0)).unwrap();
-            assert_eq!(world.provider(), provider.into());
-            world.state.failed(Duration::ZERO, at(0));
-        }
-    }
-
-    #[test]
-    fn a_node_that_the_journal_does_not_continue_is_not_asked() {
-        let mut world = World::new();
-        assert!(world.choose(&[("a", 50), ("b", 8)], at(0)).is_err());
-        world.state.failed(Duration::ZERO, at(0));
-        assert_eq!(world.choose(&[("a", 50), ("b", 9)], at(0)), Ok(()));
-        assert_eq!(world.provider(), "b".into());
-    }
-
-    #[test]
-    fn the_spool_has_each_entry_after_the_snapshot_once_and_in_order() {
+    fn a_snapshot_is_asked_for_once_in_an_attempt_when_its_spool_begins() {
         let mut world = World::new();
         world.choose(&[("b", 9)], at(0)).unwrap();
-        assert_eq!(world.state.entries(&[entry(10)]), [], "not asked for yet");
         let fetch = SnapshotFetch {
             attempt: 1,
             provider: "b".into(),
@@ -411,10 +312,7 @@ mod tests {
             entries: vec![entry(12)],
         };
         assert_eq!(world.read(&tail(9, 12, &[12])), expected);
-        assert_eq!(world.state.next(), Some(Tick::new(5)), "that was all");
-        let news = [entry(12), entry(13), entry(15)];
-        assert_eq!(world.state.entries(&news), [entry(13)]);
-        assert_eq!(world.state.spooled_for(1), Some(13));
+        assert_eq!(world.state.spooled_for(1), Some(12));
         assert_eq!(world.state.spooled_for(2), None);
     }
 
@@ -445,17 +343,5 @@ mod tests {
         world.state.failed(LEASE, at(0));
         let next = at(0).after(Duration::from_millis(250));
         assert_eq!(world.state.next(), Some(next));
-    }
-
-    #[test]
-    fn a_read_that_is_not_answered_is_repeated() {
-        let mut world = World::new();
-        world.choose(&[("b", 9)], at(0)).unwrap();
-        let (call, first) = world.request(at(0)).unwrap();
-        assert_eq!(world.request(at(0)), None);
-        world.state.unanswered(call, Tick::new(20));
-        assert_eq!(world.request(at(19)), None);
-        let (_, second) = world.request(at(20)).unwrap();
-        assert_eq!(second, first);
     }
 }

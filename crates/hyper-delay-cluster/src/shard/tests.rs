@@ -15,7 +15,7 @@ use crate::{
     Charter, ShardId,
     forward::wire::{ForwardedRequest, ToConnection, ToLeader, ToServing},
     lease::{Lease, LeaseTimes},
-    log::{LeaseId, Member, fake::FakeLog},
+    log::{LeaseId, LogRequest, LogUnanswered, Member, fake::FakeLog},
     replica::genesis,
 };
 use hyper_delay_engine::scheduler::RouteRequest;
