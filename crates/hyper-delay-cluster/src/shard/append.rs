@@ -1,6 +1,9 @@
 //! A leader writes what its scheduler has asked for.
 
-use super::{Shard, commit_pipeline::PreparedWrite, pending_append::PendingAppend};
+use super::{
+    Shard,
+    leader_state::{PendingAppend, PreparedWrite},
+};
 use crate::{call_id::CallId, entry::EntryChange, log::AppendOutcome, replica::RequiredDiskSpace};
 use hyper_delay_engine::{
     clock::Now,

@@ -1,15 +1,20 @@
 //! Elections: this node leads the shard if no other node does.
 
+mod known_leader;
+mod resignations;
+
 use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::{ShardSetup, known_leader::KnownLeader, resignation::Resignations};
+use super::ShardSetup;
 use crate::{
     call_id::{CallId, CallIds},
     log::{Fence, Leader, LeaderAndHeartbeat, LeaseId, LogRequest, Takeover},
 };
 use hyper_delay_engine::clock::{Now, nanos};
+use known_leader::KnownLeader;
+use resignations::Resignations;
 
 /// The attempts of this node to lead the shard.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 //! While nothing can be applied, a node still reads who leads: its clients reach the leader through
 //! it, and the watch of the log has only changes.
 
-use super::{Shard, journal_reader::ReadPosition, journal_spooling::JournalEntry};
+use super::{Shard, journal_reader::ReadPosition, snapshot_fetch::JournalEntry};
 use crate::{call_id::CallId, log::JournalTail, replica::ApplyError};
 use hyper_delay_engine::clock::Now;
 use hyper_delay_store::Store;

@@ -4,12 +4,18 @@
 //! delivers none of these tasks until their node has reported what it still has, or their time is
 //! over. So a node that reaches the new leader late does no harm.
 
+mod record;
+
 use race_wheel::Tick;
 
-use super::{Shard, hand_over_record::HandOverRecord};
+use super::Shard;
 use crate::first_seq;
 use hyper_delay_engine::{clock::Now, scheduler::SchedulerInput};
 use hyper_delay_store::{Store, StoreError};
+use record::HandOverRecord;
+#[cfg(test)]
+pub(crate) use record::handed_over_copies;
+pub(super) use record::{HandOverInFlight, copy_of_earlier_leader};
 
 /// How far the planned end of a leadership is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

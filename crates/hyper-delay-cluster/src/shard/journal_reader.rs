@@ -2,7 +2,7 @@
 
 use race_wheel::Tick;
 
-use super::{ShardSetup, StopReason, journal_spooling::JournalEntry};
+use super::{ShardSetup, StopReason, snapshot_fetch::JournalEntry};
 use crate::{
     call_id::{CallId, CallIds},
     entry,

@@ -1,13 +1,13 @@
 //! What a leader has in memory.
 
+mod commit_pipeline;
+mod pending_append;
+
 use race_wheel::Tick;
 
 use super::{
     ShardSetup,
-    commit_pipeline::{CommitPipeline, PreparedWrite},
-    hand_over::HandOver,
-    hand_over_record::{HandOverInFlight, copy_of_earlier_leader},
-    pending_append::{AppliedAppend, PendingAppend},
+    hand_over::{HandOver, HandOverInFlight, copy_of_earlier_leader},
     serving_nodes::ServingNodes,
 };
 use crate::{
@@ -17,6 +17,8 @@ use crate::{
     log::{Fence, LogRequest},
     replica::Replica,
 };
+use commit_pipeline::CommitPipeline;
+pub(super) use commit_pipeline::PreparedWrite;
 use hyper_delay_engine::{
     clock::Now,
     forecast::Forecast,
@@ -28,6 +30,8 @@ use hyper_delay_engine::{
     },
 };
 use hyper_delay_store::{Store, StoreError};
+use pending_append::AppliedAppend;
+pub(super) use pending_append::PendingAppend;
 
 /// The scheduler of a leader, and its jobs that are not in the journal yet. It is dropped with the
 /// leadership.

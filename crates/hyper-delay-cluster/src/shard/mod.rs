@@ -6,8 +6,6 @@
 
 mod append;
 mod candidacy;
-mod commit_pipeline;
-mod connections;
 mod delivery_grants;
 mod disk_progress;
 mod disk_space;
@@ -20,27 +18,18 @@ mod fixture;
 mod follow;
 mod forwarded_request;
 mod hand_over;
-mod hand_over_record;
 mod journal_reader;
-mod journal_spooling;
-mod known_leader;
 mod leader_state;
 mod leadership;
 mod log_answers;
-mod outgoing;
-mod peer;
 mod peer_messages;
-mod pending_append;
-mod resignation;
 mod serving_nodes;
 mod sessions;
 mod snapshot_fetch;
-mod snapshot_providers;
 mod snapshot_wait;
 mod stop_reason;
 mod stopped;
 mod trim;
-mod unaccounted_copies;
 
 use std::sync::Arc;
 
@@ -59,7 +48,7 @@ pub(crate) use event::{LeadershipChange, ShardEffects, ShardEvent, ShardSetup};
 #[cfg(test)]
 pub(crate) use fault_injection::SavedLedger;
 #[cfg(test)]
-pub(crate) use hand_over_record::handed_over_copies;
+pub(crate) use hand_over::handed_over_copies;
 use hyper_delay_engine::{
     clock::Now,
     metrics::{MemoryGauges, ShardGauges},
@@ -68,7 +57,7 @@ use hyper_delay_engine::{
 use hyper_delay_store::Store;
 use journal_reader::JournalReader;
 use leader_state::LeaderState;
-pub(crate) use peer::PeerId;
+pub(crate) use serving_nodes::PeerId;
 use serving_nodes::ServingNodes;
 pub(crate) use snapshot_fetch::SnapshotFetch;
 use snapshot_fetch::SnapshotFetchState;

@@ -1,23 +1,28 @@
 //! The serving nodes that have a session with the leader of a shard.
 
+mod connections;
+mod outgoing;
+mod peer;
+mod unaccounted_copies;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use race_wheel::Tick;
 
-use super::{
-    connections::Connections,
-    outgoing::{forwarded_copy, forwarded_reply},
-    peer::{EndedSession, PeerId, ServingPeer},
-    unaccounted_copies::UnaccountedCopies,
-};
 use crate::{
     forward::wire::{ToConnection, ToServing},
     log::NodeName,
 };
+use connections::Connections;
 use hyper_delay_engine::{
     clock::Now,
     scheduler::{ConsumerId, GoneCopy, SchedulerMessage, UnansweredDelivery},
 };
+use outgoing::{forwarded_copy, forwarded_reply};
+pub(crate) use peer::PeerId;
+pub(super) use peer::without_failures;
+use peer::{EndedSession, ServingPeer};
+use unaccounted_copies::UnaccountedCopies;
 
 /// The sessions of serving nodes with this leader, and what their connections have in flight.
 #[derive(Debug, Default)]

@@ -2,7 +2,10 @@
 
 use race_wheel::Tick;
 
-use super::{PeerId, Shard, peer::without_failures, serving_nodes::ClosedConnection};
+use super::{
+    PeerId, Shard,
+    serving_nodes::{ClosedConnection, without_failures},
+};
 use crate::{
     forward::wire::ToServing,
     lease::Term,

@@ -4,20 +4,22 @@
 //! that the entries after the snapshot are at hand though the journal may be trimmed beyond it. The
 //! snapshot is asked for once the spool has begun.
 
+mod journal_spooling;
+mod providers;
+
 use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::{
-    ShardSetup,
-    journal_spooling::{JournalEntry, JournalSpooling, SpooledTail},
-    snapshot_providers::SnapshotProviders,
-};
+use super::ShardSetup;
 use crate::{
     call_id::{CallId, CallIds},
     log::{JournalTail, LogRequest, NodeName},
 };
 use hyper_delay_engine::clock::Now;
+pub(super) use journal_spooling::JournalEntry;
+use journal_spooling::{JournalSpooling, SpooledTail};
+pub(super) use providers::SnapshotProviders;
 
 /// A snapshot that a shard waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]

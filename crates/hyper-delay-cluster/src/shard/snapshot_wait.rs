@@ -5,9 +5,11 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Shard, StopReason, disk_progress::DiskProgress, journal_reader::JournalReader,
-    journal_spooling::JournalEntry, snapshot_fetch::TailOutcome,
-    snapshot_providers::SnapshotProviders, trim::JournalTrimming,
+    Shard, StopReason,
+    disk_progress::DiskProgress,
+    journal_reader::JournalReader,
+    snapshot_fetch::{JournalEntry, SnapshotProviders, TailOutcome},
+    trim::JournalTrimming,
 };
 use crate::{
     call_id::CallId,

@@ -15,7 +15,7 @@ use hyper_delay_store::{Store, StoreError, WaitingChange};
 
 /// An entry on its way to the journal, whose request is repeated until it is answered.
 #[derive(Debug)]
-pub(super) struct PendingAppend {
+pub(in crate::shard) struct PendingAppend {
     entry: EncodedEntry,
     /// The same bytes, for requests.
     bytes: Arc<[u8]>,
@@ -34,18 +34,18 @@ pub(super) struct PendingAppend {
 
 /// What follows from an entry that is applied.
 #[derive(Debug)]
-pub(super) struct AppliedAppend {
+pub(in crate::shard) struct AppliedAppend {
     /// The jobs of a batch. `None`: the entry clears a space.
-    pub(super) committed: Option<Vec<CommittedJob>>,
+    pub(in crate::shard) committed: Option<Vec<CommittedJob>>,
     /// The changes of waiting tasks.
-    pub(super) waiting_changes: Vec<WaitingChange>,
+    pub(in crate::shard) waiting_changes: Vec<WaitingChange>,
     /// The time of the ledger in Unix milliseconds.
-    pub(super) time: u64,
+    pub(in crate::shard) time: u64,
 }
 
 impl PendingAppend {
     /// An entry that is sent now. `time` is that of the ledger in Unix milliseconds.
-    pub(super) fn new(
+    pub(in crate::shard) fn new(
         entry: EncodedEntry,
         change: EntryChange,
         committed: Vec<CommittedJob>,
@@ -65,7 +65,7 @@ impl PendingAppend {
     }
 
     /// Returns the request that puts the entry at a place of the journal, if it must be sent now.
-    pub(super) fn request(
+    pub(in crate::shard) fn request(
         &mut self,
         fence: Fence,
         seq: u64,
@@ -80,12 +80,12 @@ impl PendingAppend {
     }
 
     /// Returns whether this request is in flight.
-    pub(super) fn is_sent_with(&self, call: CallId) -> bool {
+    pub(in crate::shard) fn is_sent_with(&self, call: CallId) -> bool {
         self.pending_call == Some(call)
     }
 
     /// The request is repeated at `again` if it was this one.
-    pub(super) fn unanswered(&mut self, call: CallId, again: Tick) {
+    pub(in crate::shard) fn unanswered(&mut self, call: CallId, again: Tick) {
         if self
             .pending_call
             .take_if(|pending| *pending == call)
@@ -96,12 +96,12 @@ impl PendingAppend {
     }
 
     /// Returns when the request must be sent.
-    pub(super) fn next(&self) -> Option<Tick> {
+    pub(in crate::shard) fn next(&self) -> Option<Tick> {
         self.pending_call.is_none().then_some(self.retry_at)
     }
 
     /// Applies the entry, which the journal contains now.
-    pub(super) fn apply<S: Store>(
+    pub(in crate::shard) fn apply<S: Store>(
         mut self,
         replica: &mut Replica<S>,
         metrics: &Metrics,
@@ -125,7 +125,8 @@ impl PendingAppend {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture::at, *};
+    use super::*;
+    use crate::shard::fixture::at;
     use crate::{Charter, ShardId, log::LeaseId};
     use hyper_delay_store::{Batch, Space, fake::Fake};
 

@@ -4,18 +4,18 @@ use crate::log::NodeName;
 
 /// The nodes that can be asked for a snapshot.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SnapshotProviders<'a> {
-    pub(super) members: &'a [NodeName],
+pub(in crate::shard) struct SnapshotProviders<'a> {
+    pub(in crate::shard) members: &'a [NodeName],
     /// This node, which is not asked.
-    pub(super) own: &'a NodeName,
+    pub(in crate::shard) own: &'a NodeName,
     /// Asked last: it has other work.
-    pub(super) leader: Option<&'a NodeName>,
+    pub(in crate::shard) leader: Option<&'a NodeName>,
 }
 
 impl SnapshotProviders<'_> {
     /// Returns a node whose snapshot a journal continues that begins with the entry `first`, and the
     /// last synced entry of the node. After each of the `failures`, it is another one.
-    pub(super) fn pick(
+    pub(in crate::shard) fn pick(
         self,
         reports: &[(NodeName, u64)],
         first: u64,
@@ -32,7 +32,7 @@ impl SnapshotProviders<'_> {
     }
 
     /// Returns why there is no provider, and the cure.
-    pub(super) const fn none_reason(self) -> &'static str {
+    pub(in crate::shard) const fn none_reason(self) -> &'static str {
         match self.members.len() {
             0 | 1 => {
                 "the cluster has no other node: save its tasks with `hyper-delay export`, see \

@@ -104,8 +104,9 @@ impl KnownLeader {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture::at, *};
+    use super::*;
     use crate::log::{LeaseId, Member};
+    use crate::shard::fixture::at;
 
     const LEASE: Duration = Duration::from_nanos(800);
 

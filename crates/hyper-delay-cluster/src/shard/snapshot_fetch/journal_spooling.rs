@@ -4,15 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::ShardSetup;
 use crate::{
     call_id::CallId,
     log::{JournalTail, LogRequest},
+    shard::ShardSetup,
 };
 use hyper_delay_engine::clock::Now;
 
 /// An entry of the journal, with its place.
-pub(super) type JournalEntry = (u64, Arc<[u8]>);
+pub(in crate::shard) type JournalEntry = (u64, Arc<[u8]>);
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -120,10 +120,8 @@ impl JournalSpooling {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::fixture::{at, setup},
-        *,
-    };
+    use super::*;
+    use crate::shard::fixture::{at, setup};
 
     const POLL: Duration = Duration::from_nanos(5);
 

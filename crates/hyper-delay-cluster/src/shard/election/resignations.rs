@@ -87,7 +87,8 @@ impl Resignations {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture::at, *};
+    use super::*;
+    use crate::shard::fixture::at;
     use crate::{ShardId, log::LeaseId};
 
     fn fence(epoch: u64) -> Fence {

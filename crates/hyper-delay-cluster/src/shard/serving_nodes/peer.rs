@@ -94,7 +94,7 @@ impl ServingPeer {
 /// A session whose link is broken. Its connections may still have what is in flight, until the node
 /// is back and reports them.
 #[derive(Debug)]
-pub(super) struct EndedSession {
+pub(in crate::shard) struct EndedSession {
     peer: ServingPeer,
     /// The numbers of the copies that the node has not confirmed.
     unconfirmed: BTreeMap<SentCopyKey, u64>,
@@ -107,7 +107,7 @@ impl EndedSession {
     }
 
     /// Returns the connections that were open.
-    pub(super) fn connections(&self) -> &[ConsumerId] {
+    pub(in crate::shard) fn connections(&self) -> &[ConsumerId] {
         &self.connections
     }
 
@@ -125,7 +125,7 @@ impl EndedSession {
 }
 
 /// Returns the copies of a node that ends, or has ended, as planned.
-pub(super) fn without_failures(mut copies: Vec<GoneCopy>) -> Vec<GoneCopy> {
+pub(in crate::shard) fn without_failures(mut copies: Vec<GoneCopy>) -> Vec<GoneCopy> {
     for copy in &mut copies {
         copy.has_failed = false;
     }

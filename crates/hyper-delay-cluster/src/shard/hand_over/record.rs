@@ -38,7 +38,7 @@ struct HandOverCopy {
 }
 
 /// A copy, the node of its connection, and the time that is left to answer it.
-pub(super) type HandOverInFlight = (NodeName, GoneCopy, Duration);
+pub(in crate::shard) type HandOverInFlight = (NodeName, GoneCopy, Duration);
 
 impl HandOverRecord {
     /// The copies that the entry at this place passes on. `first` is the first revision of the shard.
@@ -99,7 +99,7 @@ impl HandOverRecord {
 }
 
 /// A copy of an earlier leader: if it is gone, its round has not failed.
-pub(super) const fn copy_of_earlier_leader(seq: u64, attempt: u32) -> GoneCopy {
+pub(in crate::shard) const fn copy_of_earlier_leader(seq: u64, attempt: u32) -> GoneCopy {
     GoneCopy {
         seq,
         attempt,

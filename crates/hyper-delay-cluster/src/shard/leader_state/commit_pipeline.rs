@@ -25,7 +25,7 @@ use hyper_delay_store::{Store, StoreError};
 
 /// The jobs of the scheduler that are not in the journal yet. See the [module](self).
 #[derive(Debug)]
-pub(super) struct CommitPipeline<S> {
+pub(in crate::shard) struct CommitPipeline<S> {
     stage: GroupBuilder<S>,
     /// Jobs that are not applied to the ledger yet.
     jobs: VecDeque<CommitJob>,
@@ -40,7 +40,7 @@ pub(super) struct CommitPipeline<S> {
     clippy::large_enum_variant,
     reason = "one is made for each entry, and moved once"
 )]
-pub(super) enum PreparedWrite {
+pub(in crate::shard) enum PreparedWrite {
     /// No job waits, or an entry is on its way.
     Nothing,
     /// The disk is full.
@@ -165,17 +165,17 @@ impl<S: Store> CommitPipeline<S> {
 #[cfg(test)]
 impl<S: Store> CommitPipeline<S> {
     /// Gives up an append that was not answered, as if it had failed.
-    pub(super) fn forget_unanswered(&mut self) {
+    pub(in crate::shard) fn forget_unanswered(&mut self) {
         self.pending.take_if(|pending| pending.next().is_some());
     }
 
     /// Returns whether nothing was added yet.
-    pub(super) fn is_new(&self) -> bool {
+    pub(in crate::shard) fn is_new(&self) -> bool {
         self.batches == 0 && self.is_empty()
     }
 
     /// Continues with another ledger.
-    pub(super) fn set_ledger(&mut self, ledger: Ledger<S>) {
+    pub(in crate::shard) fn set_ledger(&mut self, ledger: Ledger<S>) {
         self.stage.ledger = ledger;
     }
 }
