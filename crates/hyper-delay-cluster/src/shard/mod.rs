@@ -74,12 +74,17 @@ pub(crate) struct Shard<S: Store> {
     disk_progress: DiskProgress,
     journal: JournalReader,
     election: Election,
+    /// The leadership of this node.
     leading: Option<Box<LeaderState<S>>>,
+    /// The sessions with this leader.
     serving_nodes: ServingNodes,
+    /// They outlive the leadership.
     grants: DeliveryGrants,
+    /// At the beginning again when the leadership ends.
     trimming: JournalTrimming,
     stopped: Option<StopReason>,
     disk_space_wait: DiskSpaceWait,
+    /// In use while the shard has stopped and waits for a snapshot.
     snapshot_fetch: SnapshotFetchState,
     effects: ShardEffects<S>,
 }

@@ -1,6 +1,6 @@
 //! Messages between serving nodes and the scheduler of the leader.
 
-use super::{PeerId, Shard};
+use super::{PeerId, Shard, sessions::SessionRequest};
 use crate::{
     forward::wire::{ForwardedRequest, ToConnection, ToLeader, ToServing, UnsentDelivery},
     lease::Term,
@@ -37,7 +37,14 @@ impl<S: Store> Shard<S> {
                 sent,
                 last_copy,
             } => {
-                self.begin_session((peer, node), (epoch, last_copy), sent, now, term);
+                let request = SessionRequest {
+                    peer,
+                    node,
+                    epoch,
+                    sent,
+                    last_copy,
+                };
+                self.begin_session(request, now, term);
             }
             ToLeader::Released { epoch }
                 if self.fence().is_none_or(|fence| fence.epoch != epoch) =>
@@ -93,7 +100,7 @@ impl<S: Store> Shard<S> {
             ToLeader::Closing(remote_id) => of(remote_id).map(SchedulerInput::Closing),
             ToLeader::Closed(remote_id) => self.connection_closed(peer, remote_id, now),
             ToLeader::Request(remote_id, number, asked) => {
-                self.handle_request(peer, (remote_id, number), *asked)
+                self.handle_request(peer, remote_id, number, *asked)
             }
             ToLeader::Acked {
                 consumer,
@@ -137,7 +144,8 @@ impl<S: Store> Shard<S> {
     fn handle_request(
         &mut self,
         peer: PeerId,
-        (remote_id, number): (ConsumerId, RequestNumber),
+        remote_id: ConsumerId,
+        number: RequestNumber,
         asked: ForwardedRequest,
     ) -> Option<SchedulerInput> {
         let answer = if self.trimming.is_full() && asked.is_schedule() {

@@ -17,16 +17,29 @@ use hyper_delay_engine::{
 };
 use hyper_delay_store::Store;
 
+/// A serving node asks for a session.
+#[derive(Debug)]
+pub(super) struct SessionRequest {
+    pub(super) peer: PeerId,
+    pub(super) node: NodeName,
+    /// The leadership that it has seen.
+    pub(super) epoch: u64,
+    /// The time of the node.
+    pub(super) sent: Tick,
+    /// The last copy of this leadership that has arrived there, if it knows.
+    pub(super) last_copy: Option<u64>,
+}
+
 impl<S: Store> Shard<S> {
-    /// A serving node asks for a session.
-    pub(super) fn begin_session(
-        &mut self,
-        (peer, node): (PeerId, NodeName),
-        (epoch, last_copy): (u64, Option<u64>),
-        sent: Tick,
-        now: Now,
-        term: Option<Term>,
-    ) {
+    /// Begins a session if this node leads the shard, and refuses it otherwise.
+    pub(super) fn begin_session(&mut self, request: SessionRequest, now: Now, term: Option<Term>) {
+        let SessionRequest {
+            peer,
+            node,
+            epoch,
+            sent,
+            last_copy,
+        } = request;
         for replaced in self.serving_nodes.replaced_by(peer, &node) {
             self.peer_disconnected(replaced, now);
         }
