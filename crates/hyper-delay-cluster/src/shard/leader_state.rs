@@ -184,9 +184,11 @@ impl<S: Store> LeaderState<S> {
         self.commits.next()
     }
 
-    /// Plans the end of the leadership. What becomes of deliveries still counts until then.
-    pub(super) const fn end(&mut self, answers_until: Tick) {
+    /// Takes and delivers nothing more. What becomes of deliveries still counts until
+    /// `answers_until`, so that it is not passed on.
+    pub(super) fn end(&mut self, answers_until: Tick, now: Now) -> LeaderEffects {
         self.hand_over.begin(answers_until);
+        self.handle(SchedulerInput::ShuttingDown, now)
     }
 
     /// Returns how far the planned end of the leadership is.
@@ -258,5 +260,90 @@ impl<S: Store> LeaderState<S> {
     #[cfg(test)]
     pub(super) const fn commits(&mut self) -> &mut CommitPipeline<S> {
         &mut self.commits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        log::LeaseId,
+        shard::fixture::{at, setup},
+    };
+    use hyper_delay_engine::{
+        metrics::Metrics,
+        scheduler::{RequestId, RouteRequest},
+    };
+    use hyper_delay_store::fake::Fake;
+
+    const UNTIL: Tick = Tick::new(50);
+
+    struct World {
+        replica: Replica<Fake>,
+        leader: LeaderState<Fake>,
+        calls: CallIds,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let setup = setup();
+            let fence = Fence {
+                shard: setup.shard,
+                epoch: 3,
+                lease: LeaseId(5),
+            };
+            let replica = Replica::open(Arc::default(), setup.charter, setup.shard).unwrap();
+            Self {
+                leader: LeaderState::open(fence, &replica, &setup, at(0)).unwrap(),
+                replica,
+                calls: CallIds::default(),
+            }
+        }
+
+        fn ask(&mut self, number: u32) {
+            let request = RouteRequest::Cancel {
+                route: "r".into(),
+                id: "x".into(),
+            };
+            let consumer = 1;
+            let id = RequestId { consumer, number };
+            let input = SchedulerInput::Requested(id, Box::new(request));
+            self.leader.handle(input, at(0));
+        }
+
+        /// Appends the next entry. Returns the number of messages that follow from it.
+        fn commit(&mut self) -> usize {
+            let store = self.replica.store();
+            let prepared = self.leader.prepare(1_000_000, store, &setup()).unwrap();
+            let PreparedWrite::Change(mut change, committed) = prepared else {
+                panic!("{prepared:?}");
+            };
+            let entry = self.replica.next(3, 1, 1_000_000, &mut change);
+            let append = PendingAppend::new(entry, change, committed, 1_000_000, at(0));
+            self.leader.append(append);
+            let request = self.leader.append_request(1, &mut self.calls, at(0));
+            let append = self.leader.take_answered(request.unwrap().0).unwrap();
+            let metrics = Metrics::default();
+            let applied = append.apply(&mut self.replica, &metrics, at(0)).unwrap();
+            self.leader.applied(&applied).unwrap();
+            let committed = SchedulerInput::Committed(applied.committed.unwrap());
+            self.leader.handle(committed, at(0)).messages.len()
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_is_passed_on_when_the_journal_has_all_that_was_taken() {
+        let mut world = World::new();
+        world.ask(1);
+        assert!(!world.leader.pass_on(), "no end is planned");
+        world.leader.end(UNTIL, at(0));
+        assert!(!world.leader.pass_on(), "the request is not in the journal");
+        assert_eq!(world.commit(), 1);
+        assert!(!world.leader.has_ended());
+        assert!(world.leader.pass_on());
+        assert!(world.leader.has_ended());
+        assert!(!world.leader.pass_on(), "it is done once");
     }
 }

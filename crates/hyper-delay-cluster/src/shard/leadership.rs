@@ -47,12 +47,16 @@ impl<S: Store> Shard<S> {
         leading.is_some_and(|leading| leading.hand_over().is_begun())
     }
 
-    /// Takes and delivers nothing more. What becomes of deliveries still counts for a while, so that
-    /// it is not passed on.
-    pub(super) fn end_leading(&mut self, now: Now) {
-        self.input(SchedulerInput::ShuttingDown, now);
-        if let Some(leading) = &mut self.leading {
-            leading.end(now.after(self.setup.lease / 8));
+    /// Takes and delivers nothing more. The leadership ends when the journal contains what was taken
+    /// and what is in flight.
+    pub(super) fn hand_over(&mut self, now: Now) {
+        self.election.retire();
+        match &mut self.leading {
+            Some(leading) => {
+                let effects = leading.end(now.after(self.setup.lease / 8), now);
+                self.carry_out(effects, now);
+            }
+            None => self.withdraw(),
         }
     }
 

@@ -318,16 +318,6 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    /// Takes and delivers nothing more. The leadership ends when the journal contains what was taken
-    /// and what is in flight.
-    fn hand_over(&mut self, now: Now) {
-        self.election.retire();
-        match &self.leading {
-            Some(_) => self.end_leading(now),
-            None => self.withdraw(),
-        }
-    }
-
     /// Returns whether the leadership is over but for its last messages.
     fn has_ended(&self) -> bool {
         let leading = self.leading.as_ref();
