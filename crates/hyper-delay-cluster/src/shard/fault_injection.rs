@@ -1,7 +1,10 @@
 //! Hooks of the simulation to plant faults in a shard.
 
-use crate::shard_of;
 use super::{PeerId, Shard, leader_state::open_ledger};
+use crate::{
+    forward::wire::{LeaderQuery, LeaderQueryAnswer},
+    shard_of,
+};
 use hyper_delay_engine::{ledger::Ledger, scheduler::ConsumerId};
 use hyper_delay_store::{Store, fake::Fake};
 
@@ -27,7 +30,9 @@ impl<S: Store> Shard<S> {
     pub(crate) fn has_consumers(&self, route: &str, shards: u16) -> Option<bool> {
         let is_of_it = shard_of(route, shards) == self.setup.shard;
         let leading = self.leading.as_ref().filter(|_| is_of_it)?;
-        Some(leading.scheduler.has_consumers(route))
+        let query = LeaderQuery::HasConsumers(route.into());
+        let answer = leading.answer_query(query, self.applied());
+        Some(matches!(answer, LeaderQueryAnswer::HasConsumers(true)))
     }
 
     /// Returns whether a consumer has a copy of a task.

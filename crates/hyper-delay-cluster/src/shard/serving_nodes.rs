@@ -206,7 +206,8 @@ impl ServingNodes {
     }
 
     /// Returns a message of the scheduler for the node of its connection. `None`: the connection has
-    /// left. A replica must be at `after` to have the content of a copy.
+    /// left, or the message is for the front of a single server. A replica must be at `after` to have
+    /// the content of a copy.
     pub(super) fn outgoing(
         &mut self,
         consumer: ConsumerId,

@@ -183,7 +183,7 @@ impl<O: Origin> Front<O> {
     }
 
     /// A delivery whose time had passed is given back after all.
-    pub fn forget_late(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+    pub(crate) fn forget_late(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
         if let Some(connection) = self.connections.get_mut(&consumer) {
             connection.deliveries.forget_late(id, seq);
         }

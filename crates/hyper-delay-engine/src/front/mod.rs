@@ -203,7 +203,7 @@ impl<O: Origin> Front<O> {
 
     /// Returns whether a connection has no route.
     #[must_use]
-    pub fn has_no_route(&self, consumer: ConsumerId) -> bool {
+    pub(crate) fn has_no_route(&self, consumer: ConsumerId) -> bool {
         let connection = self.connections.get(&consumer);
         connection.is_none_or(|connection| connection.routes.len() == 0)
     }
