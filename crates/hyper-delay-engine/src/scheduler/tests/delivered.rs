@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use race_wheel::Tick;
+
 use crate::scheduler::ConsumerId;
 use hyper_delay_protocol::{DeliverySelector, TaskRequest};
 
@@ -11,6 +13,8 @@ pub(super) struct Delivered {
     pub(super) id: Arc<str>,
     pub(super) attempt: u32,
     pub(super) seq: u64,
+    /// The end of its time to answer, unless that is extended.
+    pub(super) until: Tick,
     /// Unix milliseconds.
     pub(super) at: u64,
 }

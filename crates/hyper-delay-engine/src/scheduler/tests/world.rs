@@ -55,8 +55,6 @@ pub(super) struct World {
     pub(super) unreadable: BTreeSet<u64>,
     /// The routes and ids of dead letters that were to be removed because of their age.
     pub(super) old_dead: BTreeSet<(Arc<str>, Arc<str>)>,
-    /// When the scheduler has learnt the time last.
-    ticked: Tick,
     /// Whether deliveries are acknowledged as they come, and how many have been.
     pub(super) acking: bool,
     acked: usize,
@@ -120,7 +118,6 @@ impl World {
             nodes: Nodes::default(),
             unreadable: BTreeSet::new(),
             old_dead: BTreeSet::new(),
-            ticked: Tick::ZERO,
             acking: false,
             acked: 0,
             next_consumer: 1,
@@ -176,15 +173,9 @@ impl World {
 
     pub(super) fn tick(&mut self) -> NextCall {
         self.drop_all_late();
-        self.ticked = self.now.monotonic;
         let next = self.server.tick(self.now);
         self.carry_out();
         next
-    }
-
-    /// Whether the scheduler knows that the time has passed.
-    pub(super) fn is_ticked(&self) -> bool {
-        self.ticked == self.now.monotonic
     }
 
     /// Lets everything that can happen at this instant happen.
@@ -391,6 +382,7 @@ impl World {
                         id,
                         attempt,
                         seq,
+                        until,
                         at: now,
                     };
                     self.nodes.sent(&delivery, until, self.now.monotonic);

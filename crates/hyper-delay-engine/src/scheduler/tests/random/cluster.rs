@@ -336,6 +336,7 @@ fn adopt(
         id: adopted.id.clone(),
         attempt: adopted.attempt,
         seq: adopted.seq,
+        until: world.now.after(adopted.left),
         at: world.now.wall_millis(),
     });
     world.adopt(consumer, adopted);
