@@ -20,10 +20,10 @@ pub(crate) const PREFIX: &str = "conn-";
 pub struct OwnRoute(u128);
 
 impl OwnRoute {
-    /// Returns the name of a new one.
+    /// Returns the name of a new one, from a UUID that was never used.
     #[must_use]
-    pub fn make() -> Arc<str> {
-        Self(Uuid::now_v7().as_u128()).to_string().into()
+    pub fn make(uuid: Uuid) -> Arc<str> {
+        Self(uuid.as_u128()).to_string().into()
     }
 
     /// Parses the name of such a route. `None`: no server makes such a name.
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_route_that_was_made_is_known_by_its_name() {
-        let route = OwnRoute::make();
+        let route = OwnRoute::make(Uuid::now_v7());
         let parsed = OwnRoute::parse(&route).unwrap();
         assert_eq!(*parsed.to_string(), *route);
         let smallest = "conn-00000000000000000000000000000007";

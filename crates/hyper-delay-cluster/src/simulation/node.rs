@@ -17,7 +17,7 @@ use crate::{
     shard::{Shard, ShardSetup},
 };
 use hyper_delay_config::{Config, Quota};
-use hyper_delay_engine::{clock::Now, scheduler::SchedulerSettings, sizes::Sizes};
+use hyper_delay_engine::{clock::Now, front::NewIds, scheduler::SchedulerSettings, sizes::Sizes};
 use hyper_delay_store::{Durability, fake::Fake};
 
 /// How long the names of finished tasks are kept.
@@ -235,7 +235,8 @@ impl SimulatedNode {
                 ),
                 Arc::default(),
                 now,
-            ),
+            )
+            .with_new_ids(NewIds::seeded(lease.0)),
             known: vec![(0, None); charter.shards.into()],
             receiving: self
                 .disks

@@ -136,7 +136,7 @@ fn a_node_that_ends_without_saying_so_is_noticed() {
 
 #[test]
 fn a_broken_link_that_fails_deliveries_is_noticed() {
-    is_noticed(PlantedFault::ClosesDetached, FaultSet::Harmless, 51);
+    is_noticed(PlantedFault::ClosesDetached, FaultSet::Harmless, 132);
 }
 
 #[test]

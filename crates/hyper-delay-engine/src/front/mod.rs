@@ -21,6 +21,7 @@ mod credit;
 mod deliveries;
 mod input;
 mod loans;
+mod new_ids;
 mod options;
 mod pending;
 mod reads;
@@ -38,6 +39,7 @@ pub use admission::{Addressed, Admission};
 pub use credit::LoanChange;
 pub use deliveries::{Delivery, GivenBack, Origin};
 pub use input::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo, StatsRequest, TaskLookup};
+pub use new_ids::NewIds;
 pub use pending::Pending;
 pub use requests::{NamedSchedule, Registration};
 
@@ -86,6 +88,7 @@ pub struct Front<O> {
     routes: usize,
     /// The connections that have deliveries which wait for their ids.
     waiting: BTreeSet<ConsumerId>,
+    new_ids: NewIds,
 }
 
 /// A connection of a client.
@@ -128,14 +131,21 @@ impl<O: Origin> Connection<O> {
 impl<O: Origin> Front<O> {
     /// Creates the front of a server with this many shards.
     #[must_use]
-    pub const fn new(settings: FrontSettings, shards: u16) -> Self {
+    pub fn new(settings: FrontSettings, shards: u16) -> Self {
         Self {
+            new_ids: NewIds::default(),
             settings,
             shards,
             connections: BTreeMap::new(),
             routes: 0,
             waiting: BTreeSet::new(),
         }
+    }
+
+    /// Takes the ids and names that it makes from there.
+    #[must_use]
+    pub fn with_new_ids(self, new_ids: NewIds) -> Self {
+        Self { new_ids, ..self }
     }
 
     /// Applies new settings. The credit is that of connections that open later.

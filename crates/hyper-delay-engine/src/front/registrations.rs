@@ -1,5 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::NewIds;
 use hyper_delay_protocol::{RegisterMode, own_route::OwnRoute};
 
 /// The routes of a connection: those that it has registered, and those that it has asked for and
@@ -118,11 +119,12 @@ impl Registrations {
     }
 
     /// Returns the route of a schedule without one: the only one that the connection has, or its own.
-    pub(super) fn default_route(&mut self) -> Arc<str> {
+    pub(super) fn default_route(&mut self, ids: &mut NewIds) -> Arc<str> {
         if let Some(route) = self.only() {
             return route.clone();
         }
-        self.own.get_or_insert_with(OwnRoute::make).clone()
+        let own = self.own.get_or_insert_with(|| OwnRoute::make(ids.make()));
+        own.clone()
     }
 
     /// Whether that is the connection's own route.

@@ -178,7 +178,7 @@ impl<O: Origin> Front<O> {
             });
         }
         let is_id_given = given_id.is_some();
-        let id = given_id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string().into());
+        let id = given_id.unwrap_or_else(|| self.new_ids.make().to_string().into());
         let (mut pending, mut binds) = (Pending::NONE, false);
         if is_own {
             if let Err(refusal) = self.check_routes(consumer, &route, departing) {
@@ -204,7 +204,7 @@ impl<O: Origin> Front<O> {
     /// Returns the route of a schedule without one, and whether it is the connection's own.
     fn default_route(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
         let routes = &mut self.connections.get_mut(&consumer)?.routes;
-        let route = routes.default_route();
+        let route = routes.default_route(&mut self.new_ids);
         let is_own = routes.is_own(&route);
         Some((route, is_own))
     }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{log::Member, shard_of};
 use hyper_delay_engine::{
-    front::{ClientRequest, ReplyTo, StatsRequest},
+    front::{ClientRequest, NewIds, ReplyTo, StatsRequest},
     ledger::TaskRevision,
     scheduler::{CopyId, CreditChange, RouteRequest, RouteSelection, UnsentReason},
 };
@@ -34,8 +34,16 @@ fn at(millis: u64) -> Now {
     }
 }
 
-/// What a simulation looks at.
+/// For a simulation.
 impl Forwarder {
+    /// Takes the ids and names that its front makes from there.
+    pub(crate) fn with_new_ids(self, new_ids: NewIds) -> Self {
+        Self {
+            front: self.front.with_new_ids(new_ids),
+            ..self
+        }
+    }
+
     /// Returns whether a connection of this node has a route.
     pub(crate) fn has_route(&self, route: &str) -> bool {
         let mut connections = self.front.connections();

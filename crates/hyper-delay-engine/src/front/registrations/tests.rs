@@ -14,13 +14,21 @@ fn names(routes: &Registrations) -> Vec<&str> {
 fn a_request_counts_for_those_after_it_and_is_dropped_if_it_is_refused() {
     let mut routes = Registrations::default();
     let first = ask(&mut routes, "a", SHARED);
-    assert_eq!(&*routes.default_route(), "a", "it is the only one");
+    assert_eq!(
+        &*routes.default_route(&mut NewIds::default()),
+        "a",
+        "it is the only one"
+    );
     assert_eq!(routes.len(), 1);
     assert_eq!(routes.refuse(first), Effect::Lost);
     assert_eq!(routes.len(), 0);
-    let own = routes.default_route();
+    let own = routes.default_route(&mut NewIds::default());
     assert!(routes.is_own(&own) && !routes.has(&own));
-    assert_eq!(routes.default_route(), own, "always the same");
+    assert_eq!(
+        routes.default_route(&mut NewIds::default()),
+        own,
+        "always the same"
+    );
 }
 
 /// Only that is to be registered with the next leader.
@@ -28,7 +36,7 @@ fn a_request_counts_for_those_after_it_and_is_dropped_if_it_is_refused() {
 fn a_schedule_leaves_the_mode_of_the_own_route_as_it_is() {
     for mode in [RegisterMode::Shared, RegisterMode::Exclusive] {
         let mut routes = Registrations::default();
-        let own = routes.default_route();
+        let own = routes.default_route(&mut NewIds::default());
         let registered = ask(&mut routes, &own, Some(mode));
         let (bound, effect) = routes.bind(own.clone());
         assert_eq!(effect, Effect::Unchanged);
@@ -41,7 +49,7 @@ fn a_schedule_leaves_the_mode_of_the_own_route_as_it_is() {
 #[test]
 fn the_own_route_stays_while_a_schedule_rests_on_it() {
     let mut routes = Registrations::default();
-    let own = routes.default_route();
+    let own = routes.default_route(&mut NewIds::default());
     let first = ask(&mut routes, &own, SHARED);
     let second = ask(&mut routes, &own, SHARED);
     assert_eq!(
@@ -91,7 +99,7 @@ fn routes_are_those_that_the_last_request_for_each_leaves() {
     assert_eq!(names(&routes), ["a", "c"]);
     assert_eq!(routes.iter().next().unwrap().1, RegisterMode::Shared);
     assert_eq!(routes.remove("a"), Effect::Lost);
-    assert_eq!(&*routes.default_route(), "c");
+    assert_eq!(&*routes.default_route(&mut NewIds::default()), "c");
 }
 
 #[test]
