@@ -148,16 +148,19 @@ impl<S: Store> SingleServer<S> {
     pub fn tick(&mut self, now: Now) -> NextCall {
         self.now = now;
         let next = self.scheduler.tick(now);
-        self.pass_messages();
-        let Some(queued) = self.front.next() else {
-            return next;
-        };
-        self.expire_queued();
-        self.pass_messages();
-        match next {
-            NextCall::At(at) => NextCall::At(at.min(queued)),
-            NextCall::Never => NextCall::At(queued),
-            NextCall::Now => NextCall::Now,
+        let has_more = self.pass_messages();
+        let queued = self.front.next();
+        if queued.is_some() {
+            self.expire_queued();
+            self.pass_messages();
+        }
+        match (next, queued) {
+            // What follows from the messages can have brought the next event forward.
+            _ if has_more => NextCall::Now,
+            (next, None) => next,
+            (NextCall::At(at), Some(queued)) => NextCall::At(at.min(queued)),
+            (NextCall::Never, Some(queued)) => NextCall::At(queued),
+            (NextCall::Now, Some(_)) => NextCall::Now,
         }
     }
 

@@ -103,8 +103,12 @@ impl Forwarder {
             };
             return self.reply(to, touched);
         };
+        let given_attempt = named.attempt;
         let named = delivered.named(named.id);
-        to.action = ReplyAction::Touch(named.clone());
+        to.action = ReplyAction::Touch {
+            delivery: named.clone(),
+            given_attempt,
+        };
         self.forward_request(to, RouteRequest::Touch { named, extend_ms });
     }
 
@@ -197,7 +201,8 @@ impl Forwarder {
                 });
                 return self.fail_query(id, &message);
             }
-            ReplyAction::Touch(_) | ReplyAction::Other => {}
+            ReplyAction::Nothing => pending.action = ReplyAction::Nothing,
+            ReplyAction::Touch { .. } | ReplyAction::Other => {}
         }
         let mut reply = Reply::Error(Refusal {
             id: pending.id.clone(),

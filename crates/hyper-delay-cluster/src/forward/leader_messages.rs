@@ -58,9 +58,10 @@ impl Forwarder {
                 self.handle_reply(shard, number, reply);
             }
             ToConnection::Quiet(number) => {
-                if let Some(pending) = self.session(shard).answered(number) {
-                    let message = ConsumerMessage::Done(pending.weight);
-                    self.effects.messages.push((consumer, message));
+                if let Some(mut pending) = self.session(shard).answered(number) {
+                    let change = std::mem::take(&mut pending.change);
+                    self.front.refused(consumer, change);
+                    self.reply_or_release(pending, None);
                 }
             }
             ToConnection::QueryAnswer(number, answer) => {
@@ -91,6 +92,7 @@ impl Forwarder {
         if let Reply::Unregistered { route, .. } = &reply {
             self.return_waiting_copies(consumer, |of| of == &**route);
         }
+        pending.restore_names(&mut reply);
         self.reply(pending, reply);
     }
 
@@ -101,11 +103,11 @@ impl Forwarder {
         let (Some(active), Some(pending)) = (session.active(), session.pending(number)) else {
             return;
         };
-        let ReplyAction::Touch(named) = &pending.action else {
+        let ReplyAction::Touch { delivery, .. } = &pending.action else {
             return;
         };
         let until = active.to_local(until_at_leader);
-        if let Some(copy) = self.front.extend(pending.consumer, named, until) {
+        if let Some(copy) = self.front.extend(pending.consumer, delivery, until) {
             copy.until_at_leader = until_at_leader.max(copy.until_at_leader);
         }
     }

@@ -46,7 +46,7 @@ use self::{
     by_shard::ByShard,
     deliveries::LeaderCopy,
     leader_queries::{LeaderQueries, Query},
-    leader_session::{LeaderSession, PendingRequest},
+    leader_session::{LeaderSession, PendingRequest, ReplyAction},
     served_connections::ServedConnections,
     sessions::Sessions,
     task_contents::TaskContents,
@@ -275,6 +275,9 @@ impl Forwarder {
     }
 
     fn reply(&mut self, to: PendingRequest, reply: Reply) {
+        if matches!(to.action, ReplyAction::Nothing) {
+            return;
+        }
         let message = ConsumerMessage::Reply {
             reply,
             tag: to.tag,

@@ -6,14 +6,14 @@ use super::{
     Forwarder,
     leader_queries::Query,
     leader_session::{PendingRequest, QueueableRequest, ReplyAction},
-    wire::{ForwardedRequest, NO_ANSWER, ToLeader},
+    wire::{ForwardedRequest, ToLeader},
 };
 use crate::ShardId;
 use hyper_delay_engine::{
-    front::{ClientRequest, FrontInput, NamedSchedule, Pending, Registration},
+    front::{ClientRequest, FrontInput, NamedSchedule, OwnRegistration, Pending, Registration},
     scheduler::{ConsumerId, RouteRequest, UnsentReason},
 };
-use hyper_delay_protocol::{RegisterMode, Reply, Schedule, TaskRequest, access::Grant};
+use hyper_delay_protocol::{Reply, Schedule, TaskRequest, access::Grant};
 
 impl Forwarder {
     /// Something has happened on a connection.
@@ -169,21 +169,11 @@ impl Forwarder {
             .front
             .schedule(consumer, &mut schedule, grant.as_deref(), 0);
         let NamedSchedule {
-            route,
-            id,
-            pending,
-            binds,
-            ..
+            route, id, pending, ..
         } = match named {
             Ok(named) => named,
             Err(refusal) => return self.refuse(to, refusal),
         };
-        if binds {
-            let shard = self.front.shard_of(&route);
-            self.open_at_leader(shard, consumer);
-            let bound = ToLeader::Bound(consumer, route.clone(), RegisterMode::Shared);
-            self.send(shard, bound);
-        }
         to.change = pending;
         to.id = Some(id.clone());
         to.route = Some(route.clone());
@@ -232,7 +222,7 @@ impl Forwarder {
     ) {
         let route = change.route().cloned();
         if let Some(own) = self.front.answered(consumer, change, reply) {
-            self.leave_own_route(consumer, shard, own);
+            self.register_own_route(consumer, own);
         }
         // An earlier registration can have ended since the connection asked for it.
         let lends = self.session(shard).lends();
@@ -246,12 +236,23 @@ impl Forwarder {
         self.balance(consumer);
     }
 
-    /// Nothing rests on the registration of a connection's own route any more, which the leader has.
-    fn leave_own_route(&mut self, consumer: ConsumerId, shard: ShardId, route: Arc<str>) {
-        if self.session(shard).active().is_some() {
-            let unregister = RouteRequest::Unregister { route };
-            let unregister = Box::new(ForwardedRequest::Request(unregister));
-            self.send(shard, ToLeader::Request(consumer, NO_ANSWER, unregister));
-        }
+    /// The first schedule on a connection's own route is accepted, or perhaps: the connection becomes a
+    /// consumer of it.
+    fn register_own_route(&mut self, consumer: ConsumerId, own: OwnRegistration) {
+        let OwnRegistration {
+            route,
+            mode,
+            pending,
+        } = own;
+        let to = PendingRequest {
+            consumer,
+            tag: None,
+            weight: 0,
+            route: Some(route.clone()),
+            id: None,
+            change: pending,
+            action: ReplyAction::Nothing,
+        };
+        self.forward_request(to, RouteRequest::Register { route, mode });
     }
 }

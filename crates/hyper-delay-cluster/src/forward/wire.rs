@@ -20,9 +20,6 @@ use hyper_delay_engine::{
 };
 use hyper_delay_protocol::{AdminRequest, DeliverySelector, DueCounts, RegisterMode, Reply};
 
-/// The number of all requests whose answers are ignored.
-pub(super) const NO_ANSWER: RequestNumber = RequestNumber::MAX;
-
 /// From a serving node to the leader of a shard. Connections have the numbers of the serving node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ToLeader {

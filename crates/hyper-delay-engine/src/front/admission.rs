@@ -192,7 +192,7 @@ impl<O: Origin> Front<O> {
     /// An answer has not taken effect, or perhaps not: the delivery can still be acknowledged.
     pub fn put_back(&mut self, consumer: ConsumerId, id: Arc<str>, delivery: Delivery<O>) {
         if let Some(connection) = self.connections.get_mut(&consumer) {
-            connection.deliveries.put_back(id, delivery);
+            connection.deliveries.put_back(&id, delivery);
         }
     }
 }

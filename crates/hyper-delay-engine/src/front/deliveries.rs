@@ -218,18 +218,18 @@ impl<O: Origin> Deliveries<O> {
 
     fn take_in_flight(&mut self, named: &DeliverySelector, now: Tick) -> Option<Delivery<O>> {
         let (id, delivery) = self.in_flight.remove_entry(&named.id)?;
-        let is_overdue = delivery.until <= now;
-        if delivery.matches(named) && !(is_overdue && self.may_scan()) {
+        if delivery.until <= now {
+            self.add_late(&id, delivery);
+            return None;
+        }
+        if delivery.matches(named) {
             return Some(delivery);
         }
         self.in_flight.insert(id, delivery);
-        if is_overdue {
-            self.prune(now);
-        }
         None
     }
 
-    /// Whether enough has been delivered since the last scan of those in flight for another one.
+    /// Whether enough was delivered since the last scan of those in flight for another one.
     pub(super) fn may_scan(&self) -> bool {
         self.added * DELIVERIES_OF_SCAN >= self.in_flight.len()
     }
@@ -261,11 +261,12 @@ impl<O: Origin> Deliveries<O> {
         in_flight.filter(|delivery| delivery.matches(named))
     }
 
-    /// The task of the delivery in flight of an id, if it is of this revision, was acknowledged through
-    /// another copy.
+    /// The task of a revision was acknowledged through another copy. The scheduler can know that its
+    /// round lasts longer than the front does.
     pub(super) fn lose(&mut self, id: &str, seq: u64) {
-        if let Some(delivery) = self.in_flight.get_mut(id).filter(|it| it.seq == seq) {
-            delivery.is_lost = true;
+        match self.in_flight.get_mut(id).filter(|it| it.seq == seq) {
+            Some(delivery) => delivery.is_lost = true,
+            None => self.forget_late(id, seq),
         }
     }
 
@@ -285,8 +286,8 @@ impl<O: Origin> Deliveries<O> {
     }
 
     /// An answer may not have taken effect: it can be repeated.
-    pub(super) fn put_back(&mut self, id: Arc<str>, delivery: Delivery<O>) {
-        self.late.add(id, delivery);
+    pub(super) fn put_back(&mut self, id: &Arc<str>, delivery: Delivery<O>) {
+        self.add_late(id, delivery);
     }
 
     /// Returns the next delivery of an id that the connection can have now, which counts as in flight

@@ -41,7 +41,7 @@ pub use deliveries::{Delivery, GivenBack, Origin};
 pub use input::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo, StatsRequest, TaskLookup};
 pub use new_ids::NewIds;
 pub use pending::Pending;
-pub use requests::{NamedSchedule, Registration};
+pub use requests::{NamedSchedule, OwnRegistration, Registration};
 
 use crate::{
     scheduler::ConsumerId,
@@ -225,15 +225,15 @@ impl<O: Origin> Front<O> {
         connection.is_none_or(|it| it.routes.len() == 0 && !it.deliveries.are_in_flight(now))
     }
 
-    /// Returns the routes of a connection that are in a shard, in order of name, with those that it
-    /// has asked for.
+    /// Returns the routes of a connection that the scheduler of a shard has registered, or was asked to,
+    /// in order of name.
     pub fn routes_of(
         &self,
         consumer: ConsumerId,
         shard: ShardId,
     ) -> impl Iterator<Item = (&Arc<str>, RegisterMode)> {
         let connection = self.connections.get(&consumer).into_iter();
-        let routes = connection.flat_map(|it| it.routes.iter());
+        let routes = connection.flat_map(|it| it.routes.sent());
         routes.filter(move |(route, _)| self.shard_of(route) == shard)
     }
 
@@ -265,18 +265,19 @@ impl<O: Origin> Front<O> {
     }
 
     /// A request is answered, which applies or drops what it changes. A registration is told its
-    /// credit. Returns the connection's own route, if the scheduler has registered it for the request
-    /// and nothing rests on it any more. Balance the connection's credit afterwards.
+    /// credit. Returns the registration that follows from it, if one does. Balance the connection's
+    /// credit afterwards.
     pub fn answered(
         &mut self,
         consumer: ConsumerId,
         pending: Pending,
         reply: &mut Reply,
-    ) -> Option<Arc<str>> {
+    ) -> Option<OwnRegistration> {
         let change = pending.0.as_ref()?;
         let is_refused = match reply {
-            // A task may have been scheduled, and the next leader learns of no registration that was
-            // to end. A registration that gets this has changed nothing.
+            // A task may have been scheduled, whose route needs a consumer. The next leader learns of
+            // its registration, and of none that was to end. One that the client has asked for has
+            // changed nothing.
             Reply::Error(refusal) if refusal.code == Code::Unavailable => {
                 matches!(change.cause, Cause::Register(_))
             }
@@ -284,40 +285,47 @@ impl<O: Origin> Front<O> {
             _ => false,
         };
         if is_refused {
-            return self.refused(consumer, pending);
+            self.refused(consumer, pending);
+            return None;
         }
-        self.accepted(consumer, pending);
+        let own = self.accepted(consumer, pending);
         if let Reply::Registered { credit, .. } = reply
             && let Some((of_connection, _)) = self.options(consumer)
         {
             *credit = of_connection;
         }
+        own
+    }
+
+    /// A request is accepted, and its change applied. Returns the registration that follows from it, if
+    /// one does. Balance the connection's credit afterwards.
+    pub fn accepted(&mut self, consumer: ConsumerId, pending: Pending) -> Option<OwnRegistration> {
+        let change = pending.0?;
+        let connection = self.connections.get_mut(&consumer)?;
+        let route = change.route.route.clone();
+        let effect = match change.cause {
+            Cause::Schedule => match connection.routes.ask_now(change.route) {
+                Ok(asked) => return Some(OwnRegistration::new(asked)),
+                Err(effect) => effect,
+            },
+            Cause::Register(options) => {
+                if let Some(options) = options {
+                    connection.options.grant(options);
+                    connection.update_credit();
+                }
+                connection.routes.apply(change.route)
+            }
+            Cause::Unregister | Cause::OwnRoute => connection.routes.apply(change.route),
+        };
+        self.note(consumer, &route, effect);
         None
     }
 
-    /// A request is accepted: it changes what it is to change. Balance the connection's credit
-    /// afterwards.
-    pub fn accepted(&mut self, consumer: ConsumerId, pending: Pending) {
+    /// A request is refused: it has changed nothing. Balance the connection's credit afterwards.
+    pub fn refused(&mut self, consumer: ConsumerId, pending: Pending) {
         let (Some(change), Some(connection)) = (pending.0, self.connections.get_mut(&consumer))
         else {
             return;
-        };
-        if let Cause::Register(Some(options)) = change.cause {
-            connection.options.grant(options);
-            connection.update_credit();
-        }
-        let route = change.route.route.clone();
-        let effect = connection.routes.apply(change.route);
-        self.note(consumer, &route, effect);
-    }
-
-    /// A request is refused: it has changed nothing. Returns the connection's own route, if the
-    /// scheduler has registered it for the request and nothing rests on it any more. Balance the
-    /// connection's credit afterwards.
-    pub fn refused(&mut self, consumer: ConsumerId, pending: Pending) -> Option<Arc<str>> {
-        let (Some(change), Some(connection)) = (pending.0, self.connections.get_mut(&consumer))
-        else {
-            return None;
         };
         if let Cause::Register(Some(options)) = change.cause {
             connection.options.refuse(options);
@@ -326,8 +334,6 @@ impl<O: Origin> Front<O> {
         let route = change.route.route.clone();
         let effect = connection.routes.refuse(change.route);
         self.note(consumer, &route, effect);
-        let is_left = change.cause == Cause::Schedule && effect == Effect::Lost;
-        is_left.then_some(route)
     }
 
     /// Another connection has taken a route.

@@ -16,14 +16,16 @@ pub(super) struct PendingChange {
     pub(super) cause: Cause,
 }
 
-/// The kind of the request.
+/// What the change is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A registration, with the options that it asks for.
     Register(Option<OptionsId>),
     Unregister,
-    /// A schedule on the connection's own route, which is registered for it.
+    /// A schedule on the connection's own route, which is registered once it is accepted.
     Schedule,
+    /// The registration of the connection's own route for an accepted schedule.
+    OwnRoute,
 }
 
 impl Pending {
@@ -44,7 +46,7 @@ impl Pending {
     #[must_use]
     pub fn is_registration(&self) -> bool {
         let change = self.0.as_ref();
-        change.is_some_and(|change| matches!(change.cause, Cause::Register(_)))
+        change.is_some_and(|change| matches!(change.cause, Cause::Register(_) | Cause::OwnRoute))
     }
 
     /// Returns the route that the connection has, or has no longer, once the request is accepted.

@@ -37,6 +37,12 @@ impl AskedChanges {
         let last = self.changes.last();
         last.filter(|change| change.number > self.applied)
     }
+
+    /// The last one that counts and that the scheduler was asked for.
+    fn last_sent(&self) -> Option<&AskedChange> {
+        let last = self.changes.iter().rfind(|change| change.is_sent);
+        last.filter(|change| change.number > self.applied)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +50,9 @@ struct AskedChange {
     number: u64,
     /// `None`: the route is unregistered.
     mode: Option<RegisterMode>,
-    /// It has taken effect already, for a schedule: its answer keeps it or undoes it.
-    is_in_effect: bool,
+    /// The scheduler was asked, and answers. Otherwise it is asked once the schedule without a route is
+    /// accepted that needs the route.
+    is_sent: bool,
 }
 
 /// A change of a registration that is asked for. Its answer applies it or drops it.
@@ -54,6 +61,13 @@ struct AskedChange {
 pub(super) struct PendingRoute {
     pub(super) route: Arc<str>,
     change: AskedChange,
+}
+
+impl PendingRoute {
+    /// How the route is registered. `None`: it is unregistered.
+    pub(super) const fn mode(&self) -> Option<RegisterMode> {
+        self.change.mode
+    }
 }
 
 /// Whether a connection has a route.
@@ -77,9 +91,10 @@ impl Registrations {
         self.mode_of(route).is_some()
     }
 
-    /// Whether the connection has the route, and no request for it is unanswered.
-    pub(super) fn is_settled(&self, route: &str) -> bool {
-        self.registered.contains_key(route) && !self.asked.contains_key(route)
+    /// Whether the connection may not have the route once a schedule that is sent now is accepted.
+    pub(super) fn may_lack(&self, route: &str) -> bool {
+        let ends = |asked: &AskedChanges| asked.changes.iter().any(|it| it.mode.is_none());
+        !self.registered.contains_key(route) || self.asked.get(route).is_some_and(ends)
     }
 
     fn mode_of(&self, route: &str) -> Option<RegisterMode> {
@@ -101,6 +116,18 @@ impl Registrations {
         }
         let routes = routes.into_iter();
         routes.filter_map(|route| Some((route, self.mode_of(route)?)))
+    }
+
+    /// The routes that the scheduler has registered, or was asked to, in order of name.
+    pub(super) fn sent(&self) -> impl Iterator<Item = (&Arc<str>, RegisterMode)> {
+        self.iter().filter_map(|(route, _)| {
+            let last = self.asked.get(route).and_then(AskedChanges::last_sent);
+            let mode = match last {
+                Some(last) => last.mode,
+                None => self.registered.get(route).copied(),
+            };
+            Some((route, mode?))
+        })
     }
 
     /// Whether the connection has a route of this kind.
@@ -143,26 +170,47 @@ impl Registrations {
         route: Arc<str>,
         mode: Option<RegisterMode>,
     ) -> (PendingRoute, Effect) {
-        self.add(route, mode, false)
+        self.add(route, mode, true)
     }
 
-    /// The connection's own route is registered for a schedule, unless it is registered.
-    pub(super) fn bind(&mut self, route: Arc<str>) -> (PendingRoute, Effect) {
+    /// The connection's own route is to be registered once a schedule is accepted.
+    pub(super) fn ask_later(&mut self, route: Arc<str>) -> (PendingRoute, Effect) {
         let mode = self.mode_of(&route).unwrap_or(RegisterMode::Shared);
-        self.add(route, Some(mode), true)
+        self.add(route, Some(mode), false)
+    }
+
+    /// The schedule is accepted that needs a route. Returns what the scheduler is to register for it. If
+    /// there is nothing, because the connection has the route, or what it has asked for meanwhile
+    /// decides, this drops the change.
+    pub(super) fn ask_now(&mut self, pending: PendingRoute) -> Result<PendingRoute, Effect> {
+        let PendingRoute { route, mut change } = pending;
+        let is_registered = self.registered.contains_key(&route);
+        let asked = self.asked.get_mut(&route).filter(|asked| {
+            let has_sent = asked.last_sent().is_some();
+            !is_registered && !has_sent && change.number > asked.applied
+        });
+        let changes = asked.map_or(&mut [][..], |asked| &mut asked.changes);
+        match changes.iter_mut().find(|it| it.number == change.number) {
+            Some(own) => {
+                own.is_sent = true;
+                change.is_sent = true;
+                Ok(PendingRoute { route, change })
+            }
+            None => Err(self.refuse(PendingRoute { route, change })),
+        }
     }
 
     fn add(
         &mut self,
         route: Arc<str>,
         mode: Option<RegisterMode>,
-        is_in_effect: bool,
+        is_sent: bool,
     ) -> (PendingRoute, Effect) {
         self.last += 1;
         let change = AskedChange {
             number: self.last,
             mode,
-            is_in_effect,
+            is_sent,
         };
         let effect = self.update(&route, |it| {
             let asked = it.asked.entry(route.clone()).or_default();
@@ -192,16 +240,10 @@ impl Registrations {
         })
     }
 
-    /// Another connection has taken the route. What is asked for and is not in effect yet can still
-    /// bring it back.
+    /// Another connection has taken the route. What is asked for can still bring it back.
     pub(super) fn remove(&mut self, route: &str) -> Effect {
         self.update(route, |it| {
             it.registered.remove(route);
-            if let Some(asked) = it.asked.get_mut(route) {
-                let in_effect = asked.changes.iter().filter(|change| change.is_in_effect);
-                let taken = in_effect.map(|change| change.number).max();
-                asked.applied = asked.applied.max(taken.unwrap_or(0));
-            }
         })
     }
 

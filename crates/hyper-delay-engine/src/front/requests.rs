@@ -7,7 +7,11 @@ use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use super::{Delivery, Front, GivenBack, Origin, Pending, pending::Cause, registrations::Effect};
+use super::{
+    Delivery, Front, GivenBack, Origin, Pending,
+    pending::Cause,
+    registrations::{Effect, PendingRoute, Registrations},
+};
 use crate::scheduler::ConsumerId;
 use hyper_delay_protocol::{
     Accept, Code, DeliverySelector, Refusal, RegisterMode, Schedule,
@@ -25,9 +29,27 @@ pub struct NamedSchedule {
     pub is_id_given: bool,
     /// What the schedule changes once it is accepted.
     pub pending: Pending,
-    /// Whether the scheduler must make the connection a consumer of the route first: it is the
-    /// connection's own one, which it does not have.
-    pub binds: bool,
+}
+
+/// The registration of a connection's own route, which follows from an accepted schedule.
+#[derive(Debug)]
+pub struct OwnRegistration {
+    /// The route.
+    pub route: Arc<str>,
+    /// Whether other connections may register the route, too.
+    pub mode: RegisterMode,
+    /// The registration, which the answer of the scheduler applies or drops.
+    pub pending: Pending,
+}
+
+impl OwnRegistration {
+    pub(super) fn new(asked: PendingRoute) -> Self {
+        Self {
+            route: asked.route.clone(),
+            mode: asked.mode().unwrap_or(RegisterMode::Shared),
+            pending: Pending::new(asked, Cause::OwnRoute),
+        }
+    }
 }
 
 /// What a connection asks for when it registers a route.
@@ -71,13 +93,17 @@ impl<O: Origin> Front<O> {
         if options.is_some() {
             connection.update_credit();
         }
-        let (pending, _) = self.ask(consumer, route, Some(mode), Cause::Register(options));
-        Ok(pending)
+        let cause = Cause::Register(options);
+        Ok(self.ask(consumer, route, cause, |it, route| {
+            it.ask(route, Some(mode))
+        }))
     }
 
     /// A connection ends a registration. Balance its credit afterwards.
     pub fn unregister(&mut self, consumer: ConsumerId, route: &Arc<str>) -> Pending {
-        self.ask(consumer, route, None, Cause::Unregister).0
+        self.ask(consumer, route, Cause::Unregister, |it, route| {
+            it.ask(route, None)
+        })
     }
 
     /// Notes what a connection asks for.
@@ -85,18 +111,15 @@ impl<O: Origin> Front<O> {
         &mut self,
         consumer: ConsumerId,
         route: &Arc<str>,
-        mode: Option<RegisterMode>,
         cause: Cause,
-    ) -> (Pending, Effect) {
+        ask: impl FnOnce(&mut Registrations, Arc<str>) -> (PendingRoute, Effect),
+    ) -> Pending {
         let Some(connection) = self.connections.get_mut(&consumer) else {
-            return (Pending::NONE, Effect::Unchanged);
+            return Pending::NONE;
         };
-        let (asked, effect) = match cause {
-            Cause::Schedule => connection.routes.bind(route.clone()),
-            Cause::Register(_) | Cause::Unregister => connection.routes.ask(route.clone(), mode),
-        };
+        let (asked, effect) = ask(&mut connection.routes, route.clone());
         self.note(consumer, route, effect);
-        (Pending::new(asked, cause), effect)
+        Pending::new(asked, cause)
     }
 
     /// Refuses one more route for a connection that may have no more.
@@ -139,8 +162,7 @@ impl<O: Origin> Front<O> {
 impl<O: Origin> Front<O> {
     /// Gives a schedule of a connection its route and its id: a client that must repeat it has both.
     /// Takes both out of it. Without a route, the route is the only one that the connection has, or
-    /// its own, which it registers: a refused schedule changes nothing, so that registration goes
-    /// with the last one that rests on it.
+    /// its own, which is registered once the schedule is accepted, if the connection does not have it.
     ///
     /// # Errors
     ///
@@ -179,17 +201,15 @@ impl<O: Origin> Front<O> {
         }
         let is_id_given = given_id.is_some();
         let id = given_id.unwrap_or_else(|| self.new_ids.make().to_string().into());
-        let (mut pending, mut binds) = (Pending::NONE, false);
+        let mut pending = Pending::NONE;
         if is_own {
             if let Err(refusal) = self.check_routes(consumer, &route, departing) {
                 let id = Some(id);
                 return Err(Refusal { id, ..refusal });
             }
             let connection = self.connections.get(&consumer);
-            if !connection.is_some_and(|it| it.routes.is_settled(&route)) {
-                let mode = Some(RegisterMode::Shared);
-                let (asked, effect) = self.ask(consumer, &route, mode, Cause::Schedule);
-                (pending, binds) = (asked, effect == Effect::Gained);
+            if connection.is_some_and(|it| it.routes.may_lack(&route)) {
+                pending = self.ask(consumer, &route, Cause::Schedule, Registrations::ask_later);
             }
         }
         Ok(NamedSchedule {
@@ -197,7 +217,6 @@ impl<O: Origin> Front<O> {
             id,
             is_id_given,
             pending,
-            binds,
         })
     }
 

@@ -1,3 +1,4 @@
+mod leader;
 mod random;
 
 use super::*;
@@ -77,26 +78,51 @@ fn error(code: Code) -> Reply {
 fn a_refused_schedule_leaves_no_registration() {
     let mut front = front(&Config::default());
     let first = schedule(&mut front, ONE).unwrap();
-    assert!(first.binds);
     let second = schedule(&mut front, ONE).unwrap();
     assert_eq!(second.route, first.route);
-    assert!(!second.binds && second.id != first.id);
-    let left = front.answered(ONE, first.pending, &mut error(Code::Quota));
-    assert_eq!(left, None, "another one rests on it");
-    let left = front.answered(ONE, second.pending, &mut error(Code::Quota));
-    assert_eq!(left.as_ref(), Some(&first.route));
+    assert_ne!(second.id, first.id);
+    for pending in [first.pending, second.pending] {
+        let follows = front.answered(ONE, pending, &mut error(Code::Quota));
+        assert!(follows.is_none(), "{follows:?}");
+        assert_eq!(
+            front.routes_of(ONE, front.shard_of(&first.route)).count(),
+            0
+        );
+    }
     assert!(front.is_idle(ONE, NOW));
 }
 
 #[test]
-fn a_schedule_that_may_have_taken_effect_keeps_the_own_route() {
+fn the_own_route_is_registered_once_after_the_first_schedule_that_is_accepted() {
+    let mut front = front(&Config::default());
+    let [first, second] = [0; 2].map(|_| schedule(&mut front, ONE).unwrap());
+    let own = front.accepted(ONE, first.pending).expect("it is needed");
+    assert_eq!((&own.route, own.mode), (&first.route, RegisterMode::Shared));
+    assert!(
+        front.accepted(ONE, second.pending).is_none(),
+        "it is asked for"
+    );
+    assert!(front.accepted(ONE, own.pending).is_none());
+    let third = schedule(&mut front, ONE).unwrap();
+    assert!(third.pending.is_none() && third.route == first.route);
+}
+
+#[test]
+fn a_route_that_is_unregistered_after_its_schedule_is_not_registered() {
     let mut front = front(&Config::default());
     let first = schedule(&mut front, ONE).unwrap();
-    let left = front.answered(ONE, first.pending, &mut error(Code::Unavailable));
-    assert_eq!(left, None);
-    let second = schedule(&mut front, ONE).unwrap();
-    assert!(second.pending.is_none() && !second.binds);
-    assert_eq!(second.route, first.route);
+    let unregister = front.unregister(ONE, &first.route);
+    assert!(front.accepted(ONE, first.pending).is_none());
+    front.accepted(ONE, unregister);
+    assert!(front.is_idle(ONE, NOW));
+}
+
+#[test]
+fn a_schedule_that_may_have_taken_effect_needs_the_own_route() {
+    let mut front = front(&Config::default());
+    let first = schedule(&mut front, ONE).unwrap();
+    let own = front.answered(ONE, first.pending, &mut error(Code::Unavailable));
+    assert_eq!(own.expect("it is needed").route, first.route);
 }
 
 #[test]
@@ -192,7 +218,8 @@ fn requests_that_are_not_answered_count_for_those_after_them() {
     let register = register(&mut front, ONE, "a").unwrap();
     assert_eq!(&*schedule(&mut front, ONE).unwrap().route, "a");
     let unregister = front.unregister(ONE, &"a".into());
-    assert!(schedule(&mut front, ONE).unwrap().binds, "it has none");
+    let own = schedule(&mut front, ONE).unwrap();
+    assert!(!own.pending.is_none(), "it has none");
     front.accepted(ONE, register);
     let mut reply = Reply::Unregistered {
         route: "a".into(),
@@ -213,21 +240,16 @@ fn a_route_that_another_connection_takes_is_gone() {
 }
 
 #[test]
-fn an_own_route_that_is_taken_before_the_answer_is_registered_with_the_next_schedule() {
+fn an_own_route_that_another_connection_takes_is_registered_with_the_next_schedule() {
     let mut front = front(&Config::default());
     let first = schedule(&mut front, ONE).unwrap();
-    assert!(first.binds);
+    let own = front.accepted(ONE, first.pending).unwrap();
+    front.accepted(ONE, own.pending);
     front.replaced(ONE, &first.route);
     assert!(!front.has_route(ONE, &first.route));
-    front.accepted(ONE, first.pending);
-    assert!(
-        !front.has_route(ONE, &first.route),
-        "the scheduler has it no longer"
-    );
     let second = schedule(&mut front, ONE).unwrap();
-    assert!(second.binds && second.route == first.route);
-    front.accepted(ONE, second.pending);
-    assert!(front.has_route(ONE, &first.route));
+    let own = front.accepted(ONE, second.pending).expect("it is needed");
+    assert_eq!(own.route, first.route);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{CommitToken, RequestId, RouteRequest, Scheduler, rate_limits::RateKey};
 use crate::ledger::{Op, ScheduleOrder};
-use hyper_delay_protocol::{Code, Refusal, RegisterMode, Reply, access::Grant, trace_context};
+use hyper_delay_protocol::{Code, Refusal, Reply, access::Grant, trace_context};
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
@@ -20,7 +20,7 @@ impl<S: Store> Scheduler<S> {
             } => {
                 let (named, now) = (schedule.id.is_some(), self.now.wall_millis());
                 let order = ScheduleOrder::of(schedule, (route, id), named, now);
-                self.schedule(to, order, grant, false);
+                self.schedule(to, order, grant);
             }
             RouteRequest::Touch { named, extend_ms } => self.touch(to, named, extend_ms),
             RouteRequest::Cancel { route, id } => self.cancel(to, route, id),
@@ -39,22 +39,17 @@ impl<S: Store> Scheduler<S> {
         self.submit(Op::Cancel { route, id }, token(to));
     }
 
-    /// Schedules a task. If it `binds`, its connection becomes a consumer of the route: unless it is
-    /// refused, which changes nothing.
+    /// Schedules a task.
     pub(crate) fn schedule(
         &mut self,
         to: RequestId,
         order: ScheduleOrder,
         grant: Option<Arc<Grant>>,
-        binds: bool,
     ) {
         let refusal = self.order_refusal(&order);
         let refusal = refusal.or_else(|| self.rate_refusal(&order, grant.as_deref()));
         if let Some(refusal) = refusal {
             return self.reply(to, Reply::Error(refusal));
-        }
-        if binds {
-            self.bind(to.consumer, &order.route, RegisterMode::Shared);
         }
         let headers = order.headers.text();
         trace_context::log("schedule", &order.route, &order.id, headers);

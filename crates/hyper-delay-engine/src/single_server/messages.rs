@@ -23,32 +23,38 @@ impl<S: Store> SingleServer<S> {
     }
 
     /// Passes what the scheduler has for connections through the front, which can have consequences
-    /// for the scheduler.
-    pub(super) fn pass_messages(&mut self) {
+    /// for the scheduler. Returns whether some had.
+    pub(super) fn pass_messages(&mut self) -> bool {
         if !self.scheduler.has_messages() {
-            return;
+            return false;
         }
+        let mut has_more = false;
         let mut passing = mem::take(&mut self.passing);
         while self.scheduler.has_messages() {
             self.scheduler.swap_messages(&mut passing);
             for (consumer, message) in passing.drain(..) {
-                self.pass_message(consumer, message);
+                has_more |= self.pass_message(consumer, message);
             }
         }
         self.passing = passing;
+        has_more
     }
 
-    fn pass_message(&mut self, consumer: ConsumerId, message: SchedulerMessage) {
+    /// Passes a message. Returns whether that has changed something of the scheduler.
+    fn pass_message(&mut self, consumer: ConsumerId, message: SchedulerMessage) -> bool {
         match message {
-            SchedulerMessage::Deliver(copy) => self.deliver(consumer, copy),
+            SchedulerMessage::Deliver(copy) => return self.deliver(consumer, copy),
             SchedulerMessage::Reply(number, reply) => {
                 let Some(Line { to, follow_up }) = self.lines.take(number) else {
                     debug_assert!(false, "a request is answered once");
-                    return;
+                    return false;
                 };
                 match follow_up {
                     FollowUp::Nothing => self.reply(to, reply),
-                    follow_up => self.reply_and_follow_up(to, reply, follow_up),
+                    follow_up => {
+                        self.reply_and_follow_up(to, reply, follow_up);
+                        return true;
+                    }
                 }
             }
             SchedulerMessage::Notice(reply) => {
@@ -68,11 +74,14 @@ impl<S: Store> SingleServer<S> {
                 self.credit_changes.push((consumer, change));
                 self.front.credit_changed(consumer, SHARD, change);
                 self.balance(consumer);
+                return true;
             }
         }
+        false
     }
 
-    fn deliver(&mut self, consumer: ConsumerId, copy: SentCopy) {
+    /// Returns whether the scheduler has the copy back.
+    fn deliver(&mut self, consumer: ConsumerId, copy: SentCopy) -> bool {
         let SentCopy {
             seq,
             route,
@@ -112,8 +121,10 @@ impl<S: Store> SingleServer<S> {
             Admission::Void => {
                 let copy = CopyId { consumer, seq, id };
                 self.not_sent(copy, UnsentReason::Void { attempt });
+                return true;
             }
         }
+        false
     }
 
     /// Answers a request from whose reply something follows.
@@ -121,10 +132,11 @@ impl<S: Store> SingleServer<S> {
         let consumer = to.consumer;
         match (follow_up, &mut reply) {
             (FollowUp::Change(pending), reply_of_change) => {
-                let leaves = self.front.answered(consumer, pending, reply_of_change);
+                let own = self.front.answered(consumer, pending, reply_of_change);
                 self.reply(to, reply);
-                if let Some(route) = leaves {
-                    self.scheduler.leave(consumer, &route);
+                if let Some(own) = own {
+                    self.scheduler.bind(consumer, &own.route, own.mode);
+                    self.front.accepted(consumer, own.pending);
                 }
                 return self.balance(consumer);
             }

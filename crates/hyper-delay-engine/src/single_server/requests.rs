@@ -94,7 +94,6 @@ impl<S: Store> SingleServer<S> {
             id,
             is_id_given,
             pending,
-            binds,
         } = match named {
             Ok(named) => named,
             Err(refusal) => return self.reply(to, Reply::Error(refusal)),
@@ -106,7 +105,7 @@ impl<S: Store> SingleServer<S> {
             false => FollowUp::Change(pending),
         };
         let request = self.lines.add(to, follow_up);
-        self.scheduler.schedule(request, order, grant, binds);
+        self.scheduler.schedule(request, order, grant);
     }
 
     fn ack(&mut self, to: ReplyTo, named: DeliverySelector, confirm: bool) {

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::forward::{deliveries::ServedDelivery, leader_queries::QueryId, wire::NO_ANSWER};
+use crate::forward::{deliveries::ServedDelivery, leader_queries::QueryId};
 use hyper_delay_engine::{
     front::Pending,
     scheduler::{ConsumerId, RequestNumber},
 };
-use hyper_delay_protocol::DeliverySelector;
+use hyper_delay_protocol::{DeliverySelector, Reply};
 
 /// A request without an answer.
 #[derive(Debug)]
@@ -23,16 +23,50 @@ pub(in crate::forward) struct PendingRequest {
     pub(in crate::forward) action: ReplyAction,
 }
 
+impl PendingRequest {
+    /// A reply about no delivery has the names that the client gave, and no others.
+    pub(in crate::forward) fn restore_names(&self, reply: &mut Reply) {
+        match (&self.action, reply) {
+            (
+                ReplyAction::Ack(_),
+                Reply::Acked {
+                    route,
+                    removed: false,
+                    ..
+                },
+            ) => *route = self.route.clone(),
+            (
+                ReplyAction::Touch { given_attempt, .. },
+                Reply::Touched {
+                    route,
+                    attempt,
+                    deadline: None,
+                    ..
+                },
+            ) => (*route, *attempt) = (self.route.clone(), *given_attempt),
+            _ => {}
+        }
+    }
+}
+
 /// The action that follows from the reply to a request.
 #[derive(Debug)]
 pub(in crate::forward) enum ReplyAction {
     /// A delivery is acknowledged. Without an answer, the ack can be repeated.
     Ack(ServedDelivery),
-    /// The time to answer this delivery is longer.
-    Touch(DeliverySelector),
+    /// The time to answer a delivery is longer.
+    Touch {
+        /// Its full name.
+        delivery: DeliverySelector,
+        /// The round that the client has named.
+        given_attempt: Option<u32>,
+    },
     /// A part of this query is answered.
     Query(QueryId),
+    /// The client gets the reply.
     Other,
+    /// The client has not asked, and gets no reply.
+    Nothing,
 }
 
 /// See the [module](self).
@@ -45,8 +79,8 @@ pub(super) struct PendingRequests {
 impl PendingRequests {
     /// Adds a request. Returns its number.
     pub(super) fn add(&mut self, request: PendingRequest) -> RequestNumber {
-        // From 1 on, and never that of requests without an answer.
-        self.last_number = self.last_number % (NO_ANSWER - 1) + 1;
+        // From 1 on, again and again.
+        self.last_number = self.last_number.checked_add(1).unwrap_or(1);
         self.requests.insert(self.last_number, request);
         self.last_number
     }
@@ -87,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_continue_in_the_next_session_and_leave_out_that_of_requests_without_an_answer() {
+    fn numbers_continue_in_the_next_session_and_begin_again_after_the_last_one() {
         let mut pending = PendingRequests {
-            last_number: NO_ANSWER - 2,
+            last_number: RequestNumber::MAX - 1,
             ..PendingRequests::default()
         };
         let numbers = [pending.add(request(5)), pending.add(request(6))];
-        assert_eq!(numbers, [NO_ANSWER - 1, 1]);
+        assert_eq!(numbers, [RequestNumber::MAX, 1]);
         assert_eq!(pending.take().count(), 2);
         assert!(pending.is_empty());
         assert_eq!(pending.add(request(5)), 2);

@@ -1,4 +1,5 @@
 mod deliveries;
+mod own_routes;
 mod queued_deliveries;
 mod registrations;
 mod requests;

@@ -10,13 +10,13 @@ fn registered(world: &mut World, number: u32) {
     world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
 }
 
-fn unregistered(reason: Reason) -> Reply {
+pub(super) fn unregistered(reason: Reason) -> Reply {
     let route = "r".into();
     Reply::Unregistered { route, reason }
 }
 
 /// The messages to a new leader about the route, and the credit that it is lent.
-fn introduced(world: &mut World) -> (usize, u16) {
+pub(super) fn introduced(world: &mut World) -> (usize, u16) {
     world.up(0, "c", 8);
     let sent = world.sent();
     let bound = sent.iter().filter(|it| matches!(it, ToLeader::Bound(..)));
@@ -196,6 +196,8 @@ fn a_leader_hears_of_own_routes_also_from_a_node_without_the_contents() {
     let mut world = World::new(1);
     world.up(0, "b", 7);
     world.asks(r#"{"kind":"schedule","fire_at":1}"#);
+    let number = last_request_number(&mut world);
+    replies(&mut world, number, Reply::Pong);
     registers(&mut world, 0, "r", 4);
     world.event(ForwarderEvent::ReplicaFollows(ShardId(0), false));
     world.effects();
@@ -211,7 +213,7 @@ fn a_leader_hears_of_own_routes_also_from_a_node_without_the_contents() {
 }
 
 /// The number of the request that the leader was asked last.
-fn last_request_number(world: &mut World) -> u32 {
+pub(super) fn last_request_number(world: &mut World) -> u32 {
     let sent = world.sent().into_iter().rev();
     let mut numbers = sent.filter_map(|message| match message {
         ToLeader::Request(_, number, _) => Some(number),
@@ -220,16 +222,16 @@ fn last_request_number(world: &mut World) -> u32 {
     numbers.next().expect("the leader was asked")
 }
 
-fn replies(world: &mut World, number: u32, reply: Reply) {
+pub(super) fn replies(world: &mut World, number: u32, reply: Reply) {
     let message = ToConnection::Reply(number, reply);
     world.leader_sends(0, "b", ToServing::Connection(CLIENT, message));
 }
 
-fn refusal(code: Code) -> Reply {
+pub(super) fn refusal(code: Code) -> Reply {
     Reply::Error(Refusal::new(code, String::new()))
 }
 
-fn registered_with(route: &str) -> Reply {
+pub(super) fn registered_with(route: &str) -> Reply {
     let route = route.into();
     Reply::Registered { route, credit: 0 }
 }
@@ -309,103 +311,4 @@ fn compressions_count_from_the_reply_on_whatever_the_leader_knew() {
         _ => None,
     });
     assert_eq!(held.collect::<Vec<_>>(), [none]);
-}
-
-#[test]
-fn a_refused_schedule_does_not_register_the_own_route() {
-    let scheduled = || Reply::Pong;
-    // What becomes of the schedules, in the order of their replies, and whether the route stays.
-    let refused = || refusal(Code::BadField);
-    let cases: [(Vec<Reply>, bool); 6] = [
-        (vec![refused()], false),
-        (vec![refusal(Code::Unavailable)], true),
-        (vec![scheduled()], true),
-        (vec![refused(), scheduled()], true),
-        (vec![scheduled(), refused()], true),
-        (vec![refused(), refused()], false),
-    ];
-    for (answers, stays) in cases {
-        let mut world = World::new(1);
-        world.up(0, "b", 7);
-        world.effects();
-        let numbers: Vec<u32> = answers
-            .iter()
-            .map(|_| {
-                world.asks(SCHEDULE);
-                last_request_number(&mut world)
-            })
-            .collect();
-        let what = format!("{answers:?}");
-        for (number, answer) in numbers.into_iter().zip(answers) {
-            replies(&mut world, number, answer);
-        }
-        assert_eq!(!world.forwarder.is_idle(CLIENT), stays, "{what}");
-        let sent = world.sent();
-        let unregisters = sent.iter().any(|it| {
-            matches!(it, ToLeader::Request(_, _, asked)
-                if matches!(&**asked, ForwardedRequest::Request(RouteRequest::Unregister { .. })))
-        });
-        assert_eq!(unregisters, !stays, "{what}: {sent:?}");
-        // What the leader says to that is no news of the client.
-        let gone = unregistered(Reason::Asked);
-        replies(&mut world, wire::NO_ANSWER, gone);
-        assert_eq!(world.replies(), [""; 0], "{what}");
-    }
-}
-
-/// The number of the request of the leader to schedule on the own route, and the route.
-fn own_route(world: &mut World) -> (u32, Arc<str>) {
-    let sent = world.sent().into_iter();
-    let mut schedules = sent.filter_map(|message| match message {
-        ToLeader::Request(_, number, asked) => match *asked {
-            ForwardedRequest::Request(RouteRequest::Schedule { schedule, .. }) => {
-                Some((number, schedule.route?))
-            }
-            _ => None,
-        },
-        _ => None,
-    });
-    schedules.next().expect("it is asked for")
-}
-
-const SCHEDULE: &str = r#"{"kind":"schedule","fire_at":1}"#;
-
-/// A connection whose own route has a task, and that leaves the route. Returns the route, and the
-/// number of the request that has no answer yet.
-fn left_with_a_task() -> (World, Arc<str>, u32) {
-    let mut world = World::new(1);
-    world.up(0, "b", 7);
-    world.asks(SCHEDULE);
-    let (number, own) = own_route(&mut world);
-    replies(&mut world, number, Reply::Pong);
-    world.asks(&format!(r#"{{"kind":"unregister","route_key":"{own}"}}"#));
-    let left = last_request_number(&mut world);
-    (world, own, left)
-}
-
-#[test]
-fn an_own_route_that_the_client_registers_stays_whatever_is_refused_on_it() {
-    let (mut world, own, left) = left_with_a_task();
-    world.asks(&format!(r#"{{"kind":"register","route_key":"{own}"}}"#));
-    let joined = last_request_number(&mut world);
-    let (route, reason) = (own.clone(), Reason::Asked);
-    replies(&mut world, left, Reply::Unregistered { route, reason });
-    replies(&mut world, joined, registered_with(&own));
-    world.asks(SCHEDULE);
-    let (number, _) = own_route(&mut world);
-    replies(&mut world, number, refusal(Code::TooLong));
-    assert!(!world.forwarder.is_idle(CLIENT), "it is registered");
-}
-
-#[test]
-fn a_task_on_an_own_route_has_a_consumer_though_the_route_was_left_before() {
-    let (mut world, own, left) = left_with_a_task();
-    world.asks(SCHEDULE);
-    let (number, _) = own_route(&mut world);
-    let (route, reason) = (own, Reason::Asked);
-    replies(&mut world, left, Reply::Unregistered { route, reason });
-    replies(&mut world, number, Reply::Pong);
-    world.effects();
-    let (bound, lent) = introduced(&mut world);
-    assert_eq!((bound, lent > 0), (1, true));
 }

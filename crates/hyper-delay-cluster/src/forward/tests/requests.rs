@@ -100,22 +100,86 @@ fn a_schedule_without_a_route_gets_one_and_an_id() {
     world.effects();
     world.asks(r#"{"kind":"schedule","fire_at":1}"#);
     let sent = world.sent();
-    let [
-        ToLeader::Opened(_),
-        ToLeader::Lent(..),
-        ToLeader::Bound(_, bound, RegisterMode::Shared),
-        ToLeader::Request(_, _, asked),
-    ] = &sent[..]
-    else {
+    let [ToLeader::Request(_, 1, asked)] = &sent[..] else {
         panic!("{sent:?}");
     };
     let ForwardedRequest::Request(RouteRequest::Schedule { schedule, .. }) = &**asked else {
         panic!("{asked:?}");
     };
-    assert_eq!(schedule.route.as_ref(), Some(bound));
     assert!(schedule.id.is_some());
+    let scheduled = ToConnection::Reply(1, Reply::Pong);
+    world.leader_sends(0, "b", ToServing::Connection(CLIENT, scheduled));
+    let sent = world.sent();
+    let [
+        ToLeader::Opened(_),
+        ToLeader::Lent(..),
+        ToLeader::Request(_, 2, asked),
+    ] = &sent[..]
+    else {
+        panic!("{sent:?}");
+    };
+    let ForwardedRequest::Request(RouteRequest::Register { route, mode }) = &**asked else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(Some(route), schedule.route.as_ref());
+    assert_eq!(*mode, RegisterMode::Shared);
     world.event(ForwarderEvent::Input(FrontInput::Closed(CLIENT)));
     assert!(matches!(world.sent()[..], [ToLeader::Closed(CLIENT)]));
+}
+
+/// Its full name is that of a late delivery.
+#[test]
+fn a_reply_about_no_delivery_has_the_names_that_the_request_gave() {
+    let late = |kind: &str| {
+        let mut world = World::new(1);
+        world.up(0, "b", 7);
+        world.delivers(0, ("r", "x", 1), 0);
+        world.now += 31_000;
+        world.leader_sends(0, "b", ToServing::Ended { epoch: 7 });
+        world.up(0, "c", 8);
+        world.effects();
+        let confirm = if kind == "ack" {
+            r#","confirm":true"#
+        } else {
+            ""
+        };
+        world.asks(&format!(r#"{{"kind":"{kind}","id":"x"{confirm}}}"#));
+        let sent = world.sent();
+        let number = sent.iter().find_map(|message| match message {
+            ToLeader::Request(_, number, _) => Some(*number),
+            ToLeader::Acked { confirm, .. } => *confirm,
+            _ => None,
+        });
+        (world, number.expect("the leader is asked"))
+    };
+    let (route, attempt) = (Some("r".into()), Some(1));
+    let touched = Reply::Touched {
+        id: "x".into(),
+        route: route.clone(),
+        attempt,
+        deadline: None,
+    };
+    let acked = Reply::Acked {
+        id: "x".into(),
+        route,
+        removed: false,
+    };
+    for (kind, reply) in [("touch", touched), ("ack", acked)] {
+        let (mut world, number) = late(kind);
+        let message = ToConnection::Reply(number, reply);
+        world.leader_sends(0, "c", ToServing::Connection(CLIENT, message));
+        let effects = world.effects();
+        let [(_, ConsumerMessage::Reply { reply, .. })] = &effects.messages[..] else {
+            panic!("{:?}", effects.messages);
+        };
+        let mut line = Vec::new();
+        reply.encode(None, &mut line);
+        let line = String::from_utf8(line).unwrap();
+        assert!(
+            !line.contains("route_key") && !line.contains("attempt"),
+            "{line}"
+        );
+    }
 }
 
 #[test]

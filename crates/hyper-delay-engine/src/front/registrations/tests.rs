@@ -31,42 +31,42 @@ fn a_request_counts_for_those_after_it_and_is_dropped_if_it_is_refused() {
     );
 }
 
-/// Only that is to be registered with the next leader.
+/// The next leader is told of it.
 #[test]
 fn a_schedule_leaves_the_mode_of_the_own_route_as_it_is() {
     for mode in [RegisterMode::Shared, RegisterMode::Exclusive] {
         let mut routes = Registrations::default();
         let own = routes.default_route(&mut NewIds::default());
         let registered = ask(&mut routes, &own, Some(mode));
-        let (bound, effect) = routes.bind(own.clone());
+        let (later, effect) = routes.ask_later(own.clone());
         assert_eq!(effect, Effect::Unchanged);
         routes.apply(registered);
-        routes.apply(bound);
-        assert_eq!(routes.iter().collect::<Vec<_>>(), [(&own, mode)]);
+        assert_eq!(routes.ask_now(later).err(), Some(Effect::Unchanged));
+        assert_eq!(routes.sent().collect::<Vec<_>>(), [(&own, mode)]);
     }
 }
 
 #[test]
-fn the_own_route_stays_while_a_schedule_rests_on_it() {
+fn a_route_that_awaits_a_schedule_is_not_sent_before() {
     let mut routes = Registrations::default();
     let own = routes.default_route(&mut NewIds::default());
-    let first = ask(&mut routes, &own, SHARED);
-    let second = ask(&mut routes, &own, SHARED);
+    let (first, effect) = routes.ask_later(own.clone());
+    let (second, _) = routes.ask_later(own.clone());
+    assert_eq!(effect, Effect::Gained);
+    assert_eq!(routes.sent().count(), 0);
     assert_eq!(
         routes.refuse(first),
         Effect::Unchanged,
         "another one is unanswered"
     );
-    assert_eq!(routes.refuse(second), Effect::Lost);
-    let first = ask(&mut routes, &own, SHARED);
-    let second = ask(&mut routes, &own, SHARED);
-    assert_eq!(routes.apply(first), Effect::Unchanged);
-    assert_eq!(
-        routes.refuse(second),
-        Effect::Unchanged,
-        "an accepted one rests on it"
-    );
-    assert!(routes.is_settled(&own));
+    let now = routes.ask_now(second).expect("it is not registered");
+    assert_eq!(routes.sent().count(), 1);
+    assert!(routes.may_lack(&own));
+    routes.apply(now);
+    assert!(!routes.may_lack(&own));
+    let unregister = ask(&mut routes, &own, None);
+    assert!(routes.may_lack(&own));
+    assert_eq!(routes.refuse(unregister), Effect::Gained);
 }
 
 #[test]

@@ -25,8 +25,8 @@ struct Asked {
     accept: Option<Accept>,
     /// `None`: it is not answered.
     is_applied: Option<bool>,
-    /// It takes effect when it is asked for.
-    is_in_effect: bool,
+    /// The scheduler was asked. Otherwise that follows once a schedule is accepted.
+    is_sent: bool,
     /// Another connection has taken the route since it took effect.
     is_taken: bool,
 }
@@ -87,10 +87,22 @@ struct Model {
 
 impl Model {
     fn routes(&self, connection: ConsumerId) -> BTreeSet<Arc<str>> {
+        self.routes_by(connection, |_| true)
+    }
+
+    /// The routes of a connection if of the unanswered requests only such count.
+    fn routes_by(
+        &self,
+        connection: ConsumerId,
+        counts: impl Fn(&Asked) -> bool,
+    ) -> BTreeSet<Arc<str>> {
         let mut routes = BTreeMap::new();
         for asked in &self.asked {
-            let counts = asked.is_applied != Some(false) && !asked.is_taken;
-            if asked.connection == connection && counts {
+            let counts = match asked.is_applied {
+                Some(is_applied) => is_applied,
+                None => counts(asked),
+            };
+            if asked.connection == connection && counts && !asked.is_taken {
                 routes.insert(asked.route.clone(), asked.has);
             }
         }
@@ -144,10 +156,7 @@ impl Model {
     /// Another connection takes a route.
     fn take(&mut self, connection: ConsumerId, route: &str) {
         let of_route = |it: &Asked| it.connection == connection && *it.route == *route;
-        let is_in_effect = |it: &Asked| match it.is_applied {
-            Some(is_applied) => is_applied,
-            None => it.is_in_effect,
-        };
+        let is_in_effect = |it: &Asked| it.is_applied == Some(true);
         let last = self
             .asked
             .iter()
@@ -172,7 +181,7 @@ impl Model {
             credit,
             accept,
             is_applied: None,
-            is_in_effect: false,
+            is_sent: true,
             is_taken: false,
         });
     }
@@ -259,7 +268,7 @@ impl World {
     fn forget(&mut self, connection: ConsumerId) {
         for (of, pending, place) in std::mem::take(&mut self.pending) {
             match of == connection {
-                true => self.front.accepted(of, pending),
+                true => assert!(self.front.accepted(of, pending).is_none()),
                 false => self.pending.push((of, pending, place)),
             }
         }
@@ -377,7 +386,12 @@ impl World {
             (Some(only), own) => (own == Some(only), Some(only.clone())),
             (None, own) => (true, own.cloned()),
         };
-        let has = route.as_ref().is_some_and(|route| routes.contains(route));
+        let registered = self.model.routes_by(connection, |_| false);
+        let may_lack = route.as_ref().is_none_or(|route| {
+            let is_of_it = |it: &Asked| it.connection == connection && it.route == *route;
+            let ends = |it: &Asked| is_of_it(it) && it.is_applied.is_none() && !it.has;
+            !registered.contains(route) || self.model.asked.iter().any(ends)
+        });
         let new: Arc<str> = "an own route".into();
         if is_own
             && self
@@ -390,7 +404,7 @@ impl World {
         if let Some(route) = &route {
             assert_eq!(named.route, *route);
         }
-        assert_eq!(named.binds, is_own && !has);
+        assert_eq!(!named.pending.is_none(), is_own && may_lack);
         if is_own {
             self.model.own.insert(connection, named.route.clone());
         }
@@ -399,7 +413,7 @@ impl World {
             self.pending
                 .push((connection, named.pending, self.model.asked.len()));
             self.model.ask(connection, named.route, true, (None, None));
-            self.model.asked.last_mut().unwrap().is_in_effect = true;
+            self.model.asked.last_mut().unwrap().is_sent = false;
         }
     }
 
@@ -411,20 +425,34 @@ impl World {
         let next = self.random.usize(0..self.pending.len());
         let (connection, pending, place) = self.pending.swap_remove(next);
         let route = self.model.asked[place].route.clone();
-        let had = self.model.routes(connection).contains(&route);
-        let is_schedule = self.model.own.get(&connection) == Some(&route);
-        let is_applied = self.random.bool();
-        let left = match is_applied {
-            true => {
-                self.front.accepted(connection, pending);
-                None
+        if self.random.bool() {
+            self.front.refused(connection, pending);
+            self.model.asked[place].is_applied = Some(false);
+            return;
+        }
+        let registered = self.model.routes_by(connection, |_| false);
+        let of_route = |it: &Asked| it.connection == connection && it.route == route;
+        let is_applied = |it: &Asked| of_route(it) && it.is_applied == Some(true);
+        let last = self.model.asked.iter().rposition(is_applied);
+        let later = self
+            .model
+            .asked
+            .iter()
+            .skip(last.map_or(0, |last| last + 1));
+        let is_unanswered = |it: &Asked| of_route(it) && it.is_sent && it.is_applied.is_none();
+        let is_asked = later.clone().any(is_unanswered);
+        let decided = last.is_some_and(|last| last > place);
+        let asked = &mut self.model.asked[place];
+        let is_needed = !asked.is_sent && !registered.contains(&route) && !is_asked && !decided;
+        let own = self.front.accepted(connection, pending);
+        assert_eq!(own.is_some(), is_needed);
+        match own {
+            Some(own) => {
+                assert_eq!(own.route, route);
+                asked.is_sent = true;
+                self.pending.push((connection, own.pending, place));
             }
-            false => self.front.refused(connection, pending),
-        };
-        self.model.asked[place].is_applied = Some(is_applied);
-        let has = self.model.routes(connection).contains(&route);
-        if let Some(left) = left {
-            assert!(is_schedule && had && !has && left == route);
+            None => asked.is_applied = Some(asked.is_sent),
         }
     }
 
@@ -654,7 +682,13 @@ impl World {
                 let routes = self.front.routes_of(connection, ShardId(shard));
                 routes.map(|(route, _)| route.clone())
             });
-            assert_eq!(of_front.collect::<BTreeSet<_>>(), routes);
+            let sent = self.model.routes_by(connection, |asked| asked.is_sent);
+            assert_eq!(of_front.collect::<BTreeSet<_>>(), sent);
+            let own = self.model.own.get(&connection).into_iter().cloned();
+            for route in own.chain(ROUTES.map(Into::into)) {
+                let has = self.front.has_route(connection, &route);
+                assert_eq!(has, routes.contains(&route), "{route}");
+            }
             let options = self.front.options(connection).unwrap();
             let credit = self.model.credit(connection);
             assert_eq!(options, (credit, self.model.accept(connection)));
