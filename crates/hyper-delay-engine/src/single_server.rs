@@ -119,7 +119,7 @@ impl<S: Store> SingleServer<S> {
                 self.scheduler.operate(id, *operated);
             }
             FrontInput::NotSent(copy, why) => self.not_sent(copy, why),
-            // Its deliveries hold for ever.
+            // Its deliveries have no leadership that could end.
             FrontInput::Revoked { copy, attempt, .. } => {
                 self.not_sent(copy, UnsentReason::Void { attempt });
             }

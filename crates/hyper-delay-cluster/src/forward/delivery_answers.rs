@@ -154,8 +154,8 @@ impl Forwarder {
                         Some(session.number(pending))
                     }
                     None => {
-                        let fate = DeliveryOutcome::Acked(revision.clone(), delivered);
-                        session.sent(consumer, fate, now);
+                        let outcome = DeliveryOutcome::Acked(revision.clone(), delivered);
+                        session.sent(consumer, outcome, now);
                         None
                     }
                 };

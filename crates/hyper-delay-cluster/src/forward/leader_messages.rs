@@ -160,25 +160,8 @@ impl Forwarder {
         delivered: ServedDelivery,
         accept: Accept,
     ) {
-        let ServedDelivery {
-            seq,
-            route,
-            attempt,
-            until,
-            write_by,
-            origin,
-            is_lost: _,
-        } = delivered;
-        let message = ConsumerMessage::Deliver {
-            seq,
-            route,
-            id: id.clone(),
-            attempt,
-            until,
-            write_by,
-            accept,
-            authority: Some(origin.authority),
-        };
+        let authority = delivered.origin.authority.clone();
+        let message = delivered.into_message(id.clone(), accept, Some(authority));
         self.effects.messages.push((consumer, message));
     }
 
@@ -275,8 +258,8 @@ impl Forwarder {
         match self.session(shard).active() {
             Some(active) if active.counts(&delivered) => {
                 let now = self.now.monotonic;
-                let fate = DeliveryOutcome::NotAcked(id.clone(), delivered, message.clone());
-                self.session(shard).sent(consumer, fate, now);
+                let outcome = DeliveryOutcome::NotAcked(id.clone(), delivered, message.clone());
+                self.session(shard).sent(consumer, outcome, now);
                 self.send(shard, message);
             }
             Some(_) => {}

@@ -81,8 +81,8 @@ impl LeaderSession {
         }
     }
 
-    /// This leads the shard, or did until a moment ago. Returns whether the leader of the session
-    /// has a successor: then the session must end.
+    /// The leader of the shard, as the log says it. Returns whether the session is with an earlier one:
+    /// then it must end.
     pub(super) fn set_leader(&mut self, leader: Option<Leader>, now: Tick) -> bool {
         let Some(leader) = leader else {
             if self.partner().is_none() {

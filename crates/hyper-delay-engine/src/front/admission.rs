@@ -82,8 +82,8 @@ impl<O: Origin> Front<O> {
         Some((delivery, accept))
     }
 
-    /// Returns when something is due on a connection: the time of a delivery passes for whose id
-    /// others wait, or that of one which waits.
+    /// Returns when something is due: the end of the time of a delivery whose id others wait for, or
+    /// the time until which one of those must be written.
     #[must_use]
     pub fn next(&self) -> Option<Tick> {
         let waiting = self.waiting.iter();

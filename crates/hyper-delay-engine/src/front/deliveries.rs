@@ -7,8 +7,11 @@ use std::{
 
 use race_wheel::Tick;
 
-use crate::{key_hash::KeyHash, late_copies::LateCopies, ledger::TaskRevision};
-use hyper_delay_protocol::DeliverySelector;
+use super::ConsumerMessage;
+use crate::{
+    authority::Authority, key_hash::KeyHash, late_copies::LateCopies, ledger::TaskRevision,
+};
+use hyper_delay_protocol::{Accept, DeliverySelector};
 
 /// What a front knows of the place that a delivery comes from.
 pub trait Origin: Clone {
@@ -25,7 +28,7 @@ impl Origin for () {
         false
     }
 
-    /// The scheduler finds out.
+    /// The scheduler of the same server gives out no expired task.
     fn has_expired(&self, _: Tick) -> bool {
         false
     }
@@ -79,6 +82,27 @@ impl<O> Delivery<O> {
             id,
             seq: self.seq,
             attempt: self.attempt,
+        }
+    }
+
+    /// Returns the message to the connection, which accepts these compressions. It may be written while
+    /// `authority` holds; `None`: always.
+    #[must_use]
+    pub fn into_message(
+        self,
+        id: Arc<str>,
+        accept: Accept,
+        authority: Option<Arc<Authority>>,
+    ) -> ConsumerMessage {
+        ConsumerMessage::Deliver {
+            seq: self.seq,
+            route: self.route,
+            id,
+            attempt: self.attempt,
+            until: self.until,
+            write_by: self.write_by,
+            accept,
+            authority,
         }
     }
 

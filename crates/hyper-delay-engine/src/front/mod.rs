@@ -352,6 +352,7 @@ impl<O: Origin> Front<O> {
             Effect::Lost => {
                 self.routes -= 1;
                 let shard = self.shard_of(route);
+                // The only scheduler can keep all of it.
                 if self.shards > 1 && !self.has_route_of(consumer, shard) {
                     self.retire(consumer, shard);
                 }

@@ -26,6 +26,16 @@ impl<O: Origin> Front<O> {
         all.find(|it| (it.seq, it.attempt) == copy)
     }
 
+    /// Returns the deliveries in flight that can be answered in time, with their ids.
+    pub(crate) fn in_time(
+        &self,
+        consumer: ConsumerId,
+        now: Tick,
+    ) -> impl Iterator<Item = (&Arc<str>, &Delivery<O>)> {
+        let deliveries = &self.connections[&consumer].deliveries;
+        deliveries.in_flight().filter(move |(_, it)| it.until > now)
+    }
+
     /// Whether a delivery waits for its id.
     pub(crate) fn queues(&self, consumer: ConsumerId, id: &str, copy: (u64, u32)) -> bool {
         let mut queued = self.connections[&consumer].deliveries.queued_of(id);

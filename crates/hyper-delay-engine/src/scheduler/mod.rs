@@ -187,7 +187,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Something happens now.
+    /// Takes the time of an input.
     pub(crate) fn note_input(&mut self, now: Now) {
         self.now = now;
         self.stalls.note_input(now.monotonic);

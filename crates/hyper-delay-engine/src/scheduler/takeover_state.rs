@@ -28,7 +28,7 @@ impl TakeoverState {
         self.holds_deliveries
     }
 
-    /// Stops deliveries, or lets them go on.
+    /// Stops deliveries, or resumes them.
     pub(super) const fn hold_deliveries(&mut self, holds_deliveries: bool) {
         self.holds_deliveries = holds_deliveries;
     }

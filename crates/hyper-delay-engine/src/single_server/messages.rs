@@ -179,28 +179,12 @@ impl<S: Store> SingleServer<S> {
         let Some((delivery, accept)) = self.front.release(consumer, &id, now) else {
             return;
         };
-        let Delivery {
-            route,
-            seq,
-            attempt,
-            until,
-            write_by,
-            ..
-        } = delivery;
         let Some(accept) = accept else {
+            let Delivery { seq, attempt, .. } = delivery;
             let copy = CopyId { consumer, seq, id };
             return self.not_sent(copy, UnsentReason::Void { attempt });
         };
-        let message = ConsumerMessage::Deliver {
-            seq,
-            route,
-            id,
-            attempt,
-            until,
-            write_by,
-            accept,
-            authority: None,
-        };
+        let message = delivery.into_message(id, accept, None);
         self.messages.push((consumer, message));
     }
 

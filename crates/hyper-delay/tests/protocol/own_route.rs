@@ -107,11 +107,17 @@ fn a_refused_schedule_takes_its_route_from_nobody() {
     let mut first = server.peer();
     let route = without_route(&mut first);
     let route = route.as_str().expect("it is a text");
+    let known = r#"{"kind":"schedule","fire_at":4000000000000,"id":"known"}"#;
+    first.send(known);
+    first.find(|line| line["kind"] == "scheduled");
     let mut second = server.peer();
     second.register_with(route, r#""mode":"exclusive""#);
     first.find(|line| line["kind"] == "unregistered" && line["reason"] == "replaced");
     let too_far = r#"{"kind":"schedule","fire_at":9000000000000000}"#;
     assert_eq!(first.code(too_far), "bad_field");
+    // The disk has a task with that name and other content.
+    let other = r#"{"kind":"schedule","fire_at":1,"id":"known"}"#;
+    assert_eq!(first.code(other), "duplicate_id");
     assert_eq!(second.stats(route)["consumers"], 1);
     second.due(route, "1");
     second.find(|line| line["kind"] == "delivery" && line["id"] == "1");

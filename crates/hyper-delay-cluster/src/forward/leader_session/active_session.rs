@@ -51,7 +51,7 @@ impl ActiveSession {
         &self.partner
     }
 
-    /// Returns whether the session is with a leader on this node.
+    /// Returns whether the leader is on that node.
     pub(in crate::forward) fn is_with(&self, node: &NodeName) -> bool {
         self.partner.node == *node
     }

@@ -7,6 +7,11 @@ impl<O: Origin> Deliveries<O> {
         all.chain(self.queued_of(id)).chain(self.late.copies_of(id))
     }
 
+    /// Returns those in flight, with their ids.
+    pub(in crate::front) fn in_flight(&self) -> impl Iterator<Item = (&Arc<str>, &Delivery<O>)> {
+        self.in_flight.iter()
+    }
+
     /// Returns those that wait for their id.
     pub(in crate::front) fn queued_of(&self, id: &str) -> impl Iterator<Item = &Delivery<O>> {
         self.queued.get(id).into_iter().flatten()

@@ -232,6 +232,25 @@ fn a_late_answer_to_a_lost_copy_changes_nothing() {
 }
 
 #[test]
+fn a_lost_copy_that_is_given_back_is_forgotten() {
+    let mut world = hedged(100);
+    for _ in 0..2 {
+        world.connect(&["route"]);
+    }
+    world.schedule("task", START);
+    world.run(100);
+    let copies = world.deliveries.clone();
+    world.ack_delivery(&copies[0]);
+    world.settle();
+    world.nack_delivery(&copies[1], None);
+    world.ack_delivery(&copies[1]);
+    assert_eq!(world.committer.jobs.len(), 0);
+    let front = world.server.front();
+    let known = front.delivery(copies[1].consumer, "task", (copies[1].seq, 1));
+    assert!(known.is_none(), "{known:?}");
+}
+
+#[test]
 fn a_copy_that_was_read_before_the_damage_can_be_acknowledged() {
     let mut world = hedged(100);
     for _ in 0..3 {

@@ -69,6 +69,11 @@ fn check_front(world: &World) {
         if !state.is_closing() {
             assert_eq!(state.credit(), front.lent(consumer), "{state:?}");
         }
+        for (id, delivery) in front.in_time(consumer, world.now.monotonic) {
+            let copy = state.copy(delivery.seq);
+            let is_it = copy.is_some_and(|copy| copy.attempt == delivery.attempt && copy.id == *id);
+            assert!(is_it, "{delivery:?}: {copy:?}");
+        }
         for copy in state.unanswered() {
             let known = front.delivery(consumer, &copy.id, (copy.seq, copy.attempt));
             let is_lost = known.map(|delivery| delivery.is_lost);
