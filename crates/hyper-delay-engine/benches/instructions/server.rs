@@ -93,6 +93,9 @@ impl Server {
 
     /// Schedules tasks that are due, and acknowledges their deliveries.
     pub(crate) fn deliver(&mut self, tasks: u64, route: Option<&str>, answer: Answer) {
+        // From then on the connection has its own route, if it has no other one.
+        self.schedule(route, START + 86_400_000);
+        self.settle();
         for _ in 0..tasks / BATCH {
             self.schedule(route, START);
             let deliveries = self.settle();

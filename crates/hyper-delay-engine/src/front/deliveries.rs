@@ -242,14 +242,19 @@ impl<O: Origin> Deliveries<O> {
 
     fn take_in_flight(&mut self, named: &DeliverySelector, now: Tick) -> Option<Delivery<O>> {
         let (id, delivery) = self.in_flight.remove_entry(&named.id)?;
-        if delivery.until <= now {
+        if delivery.until > now && delivery.matches(named) {
+            return Some(delivery);
+        }
+        let is_overdue = delivery.until <= now;
+        if is_overdue && !self.may_scan() {
             self.add_late(&id, delivery);
             return None;
         }
-        if delivery.matches(named) {
-            return Some(delivery);
-        }
         self.in_flight.insert(id, delivery);
+        if is_overdue {
+            // In the order in which their time has passed: the oldest ones are forgotten.
+            self.prune(now);
+        }
         None
     }
 
