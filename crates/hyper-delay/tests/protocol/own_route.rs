@@ -107,9 +107,9 @@ fn a_refused_schedule_takes_its_route_from_nobody() {
     let mut first = server.peer();
     let route = without_route(&mut first);
     let route = route.as_str().expect("it is a text");
-    let known = r#"{"kind":"schedule","fire_at":4000000000000,"id":"known"}"#;
-    first.send(known);
-    first.find(|line| line["kind"] == "scheduled");
+    let known = r#"{"kind":"schedule","fire_at":2,"id":"known"}"#;
+    let scheduled = first.ask(known);
+    assert_eq!(scheduled["kind"], "ack", "{scheduled}");
     let mut second = server.peer();
     second.register_with(route, r#""mode":"exclusive""#);
     first.find(|line| line["kind"] == "unregistered" && line["reason"] == "replaced");
