@@ -4,8 +4,8 @@
 //! [`front`](crate::front) and goes to the scheduler at once; what the scheduler has for a connection
 //! passes the front on its way out.
 
-mod lines;
 mod messages;
+mod pending_requests;
 mod requests;
 
 use std::{mem, sync::Arc};
@@ -24,7 +24,7 @@ use crate::{
 };
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::{Store, StoreError};
-use lines::{FollowUp, Lines};
+use pending_requests::{PendingRequests, ReplyAction};
 
 /// The only shard.
 const SHARD: ShardId = ShardId(0);
@@ -35,7 +35,7 @@ pub struct SingleServer<S> {
     front: Front<()>,
     scheduler: Scheduler<S>,
     /// The requests that the scheduler has not answered.
-    lines: Lines,
+    pending: PendingRequests,
     messages: Vec<(ConsumerId, ConsumerMessage)>,
     /// Empty; kept for its memory.
     passing: Vec<(ConsumerId, SchedulerMessage)>,
@@ -66,7 +66,7 @@ impl<S: Store> SingleServer<S> {
             front: Front::new(FrontSettings::from(&**config), 1),
             max_line_bytes: config.max_line_bytes,
             scheduler,
-            lines: Lines::default(),
+            pending: PendingRequests::default(),
             messages: Vec::new(),
             passing: Vec::new(),
             now,
@@ -115,7 +115,7 @@ impl<S: Store> SingleServer<S> {
                 self.reply(to, reply);
             }
             FrontInput::Operated(to, operated) => {
-                let id = self.lines.add(to, FollowUp::Nothing);
+                let id = self.pending.add(to, ReplyAction::ReplyOnly);
                 self.scheduler.operate(id, *operated);
             }
             FrontInput::NotSent(copy, why) => self.not_sent(copy, why),

@@ -76,7 +76,7 @@ impl Forwarder {
         self.recount(consumer, delivered.origin.shard);
         let nacked = ToLeader::Nacked {
             consumer,
-            named: delivered.named(named.id.clone()),
+            named: delivered.name(named.id.clone()).into(),
             seq: delivered.seq,
             delay_ms,
             reason,
@@ -104,12 +104,16 @@ impl Forwarder {
             return self.reply(to, touched);
         };
         let given_attempt = named.attempt;
-        let named = delivered.named(named.id);
+        let delivery = delivered.name(named.id);
         to.action = ReplyAction::Touch {
-            delivery: named.clone(),
+            delivery: delivery.clone().into(),
             given_attempt,
         };
-        self.forward_request(to, RouteRequest::Touch { named, extend_ms });
+        let touch = RouteRequest::Touch {
+            delivery,
+            extend_ms,
+        };
+        self.forward_request(to, touch);
     }
 
     /// A request is done; without a reply, its room is free.
@@ -189,7 +193,7 @@ impl Forwarder {
 
     /// Answers a request that the leader has not answered, and takes back what was noted for it.
     pub(super) fn give_up(&mut self, shard: ShardId, mut pending: PendingRequest, message: &str) {
-        match std::mem::replace(&mut pending.action, ReplyAction::Other) {
+        match std::mem::replace(&mut pending.action, ReplyAction::ReplyOnly) {
             ReplyAction::Ack(delivered) => self.keep_ack(shard, &pending, delivered),
             ReplyAction::Query(id) => {
                 let message = self.rival_reason().unwrap_or_else(|| {
@@ -201,8 +205,8 @@ impl Forwarder {
                 });
                 return self.fail_query(id, &message);
             }
-            ReplyAction::Nothing => pending.action = ReplyAction::Nothing,
-            ReplyAction::Touch { .. } | ReplyAction::Other => {}
+            ReplyAction::Silent => pending.action = ReplyAction::Silent,
+            ReplyAction::Touch { .. } | ReplyAction::ReplyOnly => {}
         }
         let mut reply = Reply::Error(Refusal {
             id: pending.id.clone(),

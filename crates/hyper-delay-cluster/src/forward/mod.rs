@@ -275,7 +275,7 @@ impl Forwarder {
     }
 
     fn reply(&mut self, to: PendingRequest, reply: Reply) {
-        if matches!(to.action, ReplyAction::Nothing) {
+        if matches!(to.action, ReplyAction::Silent) {
             return;
         }
         let message = ConsumerMessage::Reply {

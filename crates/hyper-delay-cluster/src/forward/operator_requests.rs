@@ -28,7 +28,7 @@ impl Forwarder {
             route: route.cloned(),
             id: id.cloned(),
             change: Pending::NONE,
-            action: ReplyAction::Other,
+            action: ReplyAction::ReplyOnly,
         };
         let shard = match &request {
             // A job is in the shard of its route, like its number.

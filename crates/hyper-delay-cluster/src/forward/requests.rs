@@ -91,7 +91,7 @@ impl Forwarder {
             route: route.cloned(),
             id: id.cloned(),
             change: Pending::NONE,
-            action: ReplyAction::Other,
+            action: ReplyAction::ReplyOnly,
         };
         match request {
             TaskRequest::Ping => self.reply(to, Reply::Pong),
@@ -134,13 +134,10 @@ impl Forwarder {
 
     /// Passes a request to the leader of the shard of its route.
     pub(super) fn forward_request(&mut self, to: PendingRequest, request: RouteRequest) {
-        let shard = request.names().0.map(|route| self.front.shard_of(route));
+        let shard = self.front.shard_of(request.names().0);
         let request = Box::new(ForwardedRequest::Request(request));
-        self.forward(
-            shard.unwrap_or_default(),
-            to.consumer,
-            QueueableRequest::Request(request, to),
-        );
+        let consumer = to.consumer;
+        self.forward(shard, consumer, QueueableRequest::Request(request, to));
     }
 
     fn register(&mut self, to: PendingRequest, route: Arc<str>, registration: Registration) {
@@ -228,6 +225,7 @@ impl Forwarder {
         let lends = self.session(shard).lends();
         if let Some(route) = route
             && lends
+            && self.served.is_known_at(consumer, shard)
             && !self.front.is_closing(consumer)
             && self.front.has_route(consumer, &route)
         {
@@ -251,7 +249,7 @@ impl Forwarder {
             route: Some(route.clone()),
             id: None,
             change: pending,
-            action: ReplyAction::Nothing,
+            action: ReplyAction::Silent,
         };
         self.forward_request(to, RouteRequest::Register { route, mode });
     }

@@ -74,6 +74,6 @@ pub(super) fn request(consumer: ConsumerId) -> PendingRequest {
         route: None,
         id: None,
         change: Pending::NONE,
-        action: ReplyAction::Other,
+        action: ReplyAction::ReplyOnly,
     }
 }

@@ -51,6 +51,12 @@ impl ServedConnections {
         served.map(|it| it.opened.clone()).unwrap_or_default()
     }
 
+    /// Returns whether the leader of a shard knows a connection.
+    pub(super) fn is_known_at(&self, consumer: ConsumerId, shard: ShardId) -> bool {
+        let served = self.by_consumer.get(&consumer);
+        served.is_some_and(|served| served.opened.contains(&shard))
+    }
+
     /// Returns the connections that the leader of a shard knows.
     pub(super) fn known_at(&self, shard: ShardId) -> Vec<ConsumerId> {
         let served = self.by_consumer.iter();
@@ -135,7 +141,7 @@ mod tests {
         let message = match is_nacked {
             true => ToLeader::Nacked {
                 consumer: CLIENT,
-                named: delivered.named(id.clone()),
+                named: delivered.name(id.clone()).into(),
                 seq,
                 delay_ms: None,
                 reason: None,

@@ -13,7 +13,10 @@ impl ForwardedRequest {
     /// Returns why it is not carried out.
     pub(super) fn refusal(&self, message: &str) -> Refusal {
         let (route, id) = match self {
-            Self::Request(request) => request.names(),
+            Self::Request(request) => {
+                let (route, id) = request.names();
+                (Some(route), id)
+            }
             Self::Operator(request, _) => request.names(),
             Self::Query(_) => (None, None),
         };

@@ -19,6 +19,7 @@
 mod admission;
 mod credit;
 mod deliveries;
+mod delivery;
 mod input;
 mod loans;
 mod new_ids;
@@ -37,7 +38,7 @@ use race_wheel::Tick;
 
 pub use admission::{Addressed, Admission};
 pub use credit::LoanChange;
-pub use deliveries::{Delivery, GivenBack, Origin};
+pub use delivery::{Delivery, GivenBack, Origin};
 pub use input::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo, StatsRequest, TaskLookup};
 pub use new_ids::NewIds;
 pub use pending::Pending;

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{
-    CommitToken, ConsumerId, CopyId, Nack, RequestId, RequestNumber, Scheduler, UnsentReason,
+    CommitToken, ConsumerId, CopyId, DeliveryName, Nack, RequestId, RequestNumber, Scheduler,
+    UnsentReason,
     consumer::{AckedCopy, DeliveryCopy},
     round::{CopyEnd, CopyEndKind},
     task::{PendingChange, TaskInMemory},
@@ -13,7 +14,7 @@ use super::{
     timers::CopyTimeout,
 };
 use crate::ledger::{Op, TaskRevision};
-use hyper_delay_protocol::{DeliverySelector, Reply};
+use hyper_delay_protocol::Reply;
 use hyper_delay_store::Store;
 
 /// The characters of the reason of a dead letter, at most.
@@ -138,32 +139,28 @@ impl<S: Store> Scheduler<S> {
 
     /// A consumer asks for more time to answer a delivery: its round ends `extend_ms` from now, and
     /// not earlier than it would have.
-    pub(crate) fn touch(&mut self, to: RequestId, named: DeliverySelector, extend_ms: Option<u64>) {
-        let copy = self.consumers.in_flight_of(to.consumer, &named);
-        let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt, copy.end));
-        let round = copy.and_then(|(seq, route, attempt, end)| {
+    pub(crate) fn touch(&mut self, to: RequestId, delivery: DeliveryName, extend_ms: Option<u64>) {
+        let copy = self.consumers.in_flight_of(to.consumer, &delivery);
+        let copy = copy.map(|copy| (copy.seq, copy.end));
+        let until = copy.and_then(|(seq, end)| {
             if let Some(end) = end {
                 let copy = (to.consumer, seq);
-                let until = self.touch_inherited(copy, &route, extend_ms, end)?;
-                return Some((route, attempt, until));
+                return self.touch_inherited(copy, &delivery.route, extend_ms, end);
             }
             let (_, round) = self.tasks.round_mut(seq)?;
             let longer = extend_ms.map_or(round.ack_timeout(), Duration::from_millis);
             round.extend(seq, self.now.after(longer), &mut self.timers);
-            Some((route, attempt, round.until()))
+            Some(round.until())
         });
-        let (route, attempt, deadline) = match round {
-            Some((route, attempt, until)) => {
-                let left = until.since(self.now.monotonic) / 1_000_000;
-                let deadline = self.now.wall_millis().saturating_add(left);
-                (Some(route), Some(attempt), Some(deadline))
-            }
-            None => (named.route, named.attempt, None),
-        };
+        let deadline = until.map(|until| {
+            let left = until.since(self.now.monotonic) / 1_000_000;
+            self.now.wall_millis().saturating_add(left)
+        });
+        let DeliveryName { route, id, attempt } = delivery;
         let touched = Reply::Touched {
-            id: named.id,
-            route,
-            attempt,
+            id,
+            route: Some(route),
+            attempt: Some(attempt),
             deadline,
         };
         self.reply(to, touched);

@@ -105,8 +105,8 @@ pub enum RouteRequest {
     },
     /// Extends the time to answer a delivery.
     Touch {
-        /// The delivery, by its full name.
-        named: DeliverySelector,
+        /// The delivery.
+        delivery: DeliveryName,
         /// The time to answer from now on in milliseconds. Default: the ack timeout.
         extend_ms: Option<u64>,
     },
@@ -122,13 +122,32 @@ pub enum RouteRequest {
 impl RouteRequest {
     /// The route and the id in the request.
     #[must_use]
-    pub const fn names(&self) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+    pub const fn names(&self) -> (&Arc<str>, Option<&Arc<str>>) {
         match self {
-            Self::Register { route, .. } | Self::Unregister { route } => (Some(route), None),
-            Self::Schedule { route, id, .. } | Self::Cancel { route, id } => {
-                (Some(route), Some(id))
-            }
-            Self::Touch { named, .. } => (named.route.as_ref(), Some(&named.id)),
+            Self::Register { route, .. } | Self::Unregister { route } => (route, None),
+            Self::Schedule { route, id, .. } | Self::Cancel { route, id } => (route, Some(id)),
+            Self::Touch { delivery, .. } => (&delivery.route, Some(&delivery.id)),
+        }
+    }
+}
+
+/// The full name of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryName {
+    /// The route of the task.
+    pub route: Arc<str>,
+    /// The id of the task.
+    pub id: Arc<str>,
+    /// The number of the round.
+    pub attempt: u32,
+}
+
+impl From<DeliveryName> for DeliverySelector {
+    fn from(name: DeliveryName) -> Self {
+        Self {
+            id: name.id,
+            route: Some(name.route),
+            attempt: Some(name.attempt),
         }
     }
 }

@@ -85,9 +85,9 @@ use std::{sync::Arc, time::Duration};
 
 pub use bulk_queue::RunningBulkJob;
 pub use input::{
-    CommitJob, CommitToken, CommittedJob, ConsumerId, CopyId, CreditChange, GoneCopy, Nack,
-    RequestId, RequestNumber, RouteRequest, SchedulerEffects, SchedulerInput, SchedulerMessage,
-    SentCopy, UnansweredDelivery, UnsentReason,
+    CommitJob, CommitToken, CommittedJob, ConsumerId, CopyId, CreditChange, DeliveryName, GoneCopy,
+    Nack, RequestId, RequestNumber, RouteRequest, SchedulerEffects, SchedulerInput,
+    SchedulerMessage, SentCopy, UnansweredDelivery, UnsentReason,
 };
 pub use operator_requests::{AUDIT_TARGET, OperatorRequest, OperatorState};
 pub use settings::SchedulerSettings;

@@ -22,7 +22,10 @@ impl<S: Store> Scheduler<S> {
                 let order = ScheduleOrder::of(schedule, (route, id), named, now);
                 self.schedule(to, order, grant);
             }
-            RouteRequest::Touch { named, extend_ms } => self.touch(to, named, extend_ms),
+            RouteRequest::Touch {
+                delivery,
+                extend_ms,
+            } => self.touch(to, delivery, extend_ms),
             RouteRequest::Cancel { route, id } => self.cancel(to, route, id),
         }
     }

@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use super::{
     SHARD, SingleServer,
-    lines::{FollowUp, Line},
+    pending_requests::{PendingRequest, ReplyAction},
 };
 use crate::{
     front::{Admission, ConsumerMessage, Delivery, ReplyTo},
@@ -45,14 +45,14 @@ impl<S: Store> SingleServer<S> {
         match message {
             SchedulerMessage::Deliver(copy) => return self.deliver(consumer, copy),
             SchedulerMessage::Reply(number, reply) => {
-                let Some(Line { to, follow_up }) = self.lines.take(number) else {
+                let Some(PendingRequest { to, action }) = self.pending.take(number) else {
                     debug_assert!(false, "a request is answered once");
                     return false;
                 };
-                match follow_up {
-                    FollowUp::Nothing => self.reply(to, reply),
-                    follow_up => {
-                        self.reply_and_follow_up(to, reply, follow_up);
+                match action {
+                    ReplyAction::ReplyOnly => self.reply(to, reply),
+                    action => {
+                        self.reply_and_act(to, reply, action);
                         return true;
                     }
                 }
@@ -128,10 +128,10 @@ impl<S: Store> SingleServer<S> {
     }
 
     /// Answers a request from whose reply something follows.
-    fn reply_and_follow_up(&mut self, to: ReplyTo, mut reply: Reply, follow_up: FollowUp) {
+    fn reply_and_act(&mut self, to: ReplyTo, mut reply: Reply, action: ReplyAction) {
         let consumer = to.consumer;
-        match (follow_up, &mut reply) {
-            (FollowUp::Change(pending), reply_of_change) => {
+        match (action, &mut reply) {
+            (ReplyAction::Change(pending), reply_of_change) => {
                 let own = self.front.answered(consumer, pending, reply_of_change);
                 self.reply(to, reply);
                 if let Some(own) = own {
@@ -141,7 +141,7 @@ impl<S: Store> SingleServer<S> {
                 return self.balance(consumer);
             }
             (
-                FollowUp::AckWithoutRoute,
+                ReplyAction::AckWithoutRoute,
                 Reply::Acked {
                     route,
                     removed: false,
@@ -149,7 +149,7 @@ impl<S: Store> SingleServer<S> {
                 },
             ) => *route = None,
             (
-                FollowUp::Touch(given),
+                ReplyAction::Touch(given),
                 Reply::Touched {
                     id,
                     route,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{SingleServer, lines::FollowUp};
+use super::{SingleServer, pending_requests::ReplyAction};
 use crate::{
     front::{ClientRequest, ConsumerMessage, GivenBack, NamedSchedule, Registration, ReplyTo},
     ledger::ScheduleOrder,
@@ -53,11 +53,11 @@ impl<S: Store> SingleServer<S> {
             }
             TaskRequest::Unregister { route } => {
                 let pending = self.front.unregister(to.consumer, &route);
-                let id = self.lines.add(to, FollowUp::Change(pending));
+                let id = self.pending.add(to, ReplyAction::Change(pending));
                 self.scheduler.unregister(id, route);
             }
             TaskRequest::Cancel { route, id } => {
-                let request = self.lines.add(to, FollowUp::Nothing);
+                let request = self.pending.add(to, ReplyAction::ReplyOnly);
                 self.scheduler.cancel(request, route, id);
             }
         }
@@ -77,7 +77,7 @@ impl<S: Store> SingleServer<S> {
             Ok(pending) => {
                 // A lower credit holds at once.
                 self.balance(consumer);
-                let id = self.lines.add(to, FollowUp::Change(pending));
+                let id = self.pending.add(to, ReplyAction::Change(pending));
                 self.scheduler.register(id, route, mode);
             }
         }
@@ -100,11 +100,11 @@ impl<S: Store> SingleServer<S> {
         };
         let now = self.now.wall_millis();
         let order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
-        let follow_up = match pending.is_none() {
-            true => FollowUp::Nothing,
-            false => FollowUp::Change(pending),
+        let action = match pending.is_none() {
+            true => ReplyAction::ReplyOnly,
+            false => ReplyAction::Change(pending),
         };
-        let request = self.lines.add(to, follow_up);
+        let request = self.pending.add(to, action);
         self.scheduler.schedule(request, order, grant);
     }
 
@@ -124,11 +124,11 @@ impl<S: Store> SingleServer<S> {
         let revision = delivery.into_revision(named.id);
         let number = match confirm {
             true => {
-                let follow_up = match named_route {
-                    true => FollowUp::Nothing,
-                    false => FollowUp::AckWithoutRoute,
+                let action = match named_route {
+                    true => ReplyAction::ReplyOnly,
+                    false => ReplyAction::AckWithoutRoute,
                 };
-                Some(self.lines.add(to, follow_up).number)
+                Some(self.pending.add(to, action).number)
             }
             false => {
                 self.answer(to, None);
@@ -180,9 +180,9 @@ impl<S: Store> SingleServer<S> {
             };
             return self.reply(to, touched);
         };
-        let full = delivery.named(named.id.clone());
-        let id = self.lines.add(to, FollowUp::Touch(Box::new(named)));
-        self.scheduler.touch(id, full, extend_ms);
+        let name = delivery.name(named.id.clone());
+        let id = self.pending.add(to, ReplyAction::Touch(Box::new(named)));
+        self.scheduler.touch(id, name, extend_ms);
     }
 
     /// Answers a request without the scheduler. Without a reply, its room is free.

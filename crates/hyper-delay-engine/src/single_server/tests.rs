@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use race_wheel::Tick;
 
-use super::{SingleServer, lines::FollowUp};
+use super::{SingleServer, pending_requests::ReplyAction};
 use crate::{
     clock::Now,
     front::{ClientRequest, ConsumerMessage, Front, FrontInput, ReplyTo},
@@ -49,7 +49,7 @@ impl<S: Store> SingleServer<S> {
             tag: None,
             weight: 1,
         };
-        self.lines.add(to, FollowUp::Nothing).number
+        self.pending.add(to, ReplyAction::ReplyOnly).number
     }
 
     pub(crate) fn tick_scheduler(&mut self, now: Now) -> NextCall {

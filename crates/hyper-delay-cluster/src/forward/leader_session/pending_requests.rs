@@ -63,10 +63,10 @@ pub(in crate::forward) enum ReplyAction {
     },
     /// A part of this query is answered.
     Query(QueryId),
-    /// The client gets the reply.
-    Other,
+    /// Nothing more than that the client gets it.
+    ReplyOnly,
     /// The client has not asked, and gets no reply.
-    Nothing,
+    Silent,
 }
 
 /// See the [module](self).

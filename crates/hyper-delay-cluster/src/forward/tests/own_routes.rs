@@ -45,6 +45,31 @@ fn a_refused_schedule_does_not_register_the_own_route() {
     }
 }
 
+/// A leader takes no loan for a connection that it does not know.
+#[test]
+fn the_credit_for_an_own_route_follows_the_connection() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.effects();
+    let numbers = [0; 2].map(|_| {
+        world.asks(SCHEDULE);
+        last_request_number(&mut world)
+    });
+    replies(&mut world, numbers[0], refusal(Code::Quota));
+    assert_eq!(format!("{:?}", world.sent()), "[]");
+    replies(&mut world, numbers[1], Reply::Pong);
+    let sent = world.sent();
+    let expected = matches!(
+        &sent[..],
+        [
+            ToLeader::Opened(CLIENT),
+            ToLeader::Lent(CLIENT, 1..),
+            ToLeader::Request(..)
+        ]
+    );
+    assert!(expected, "{sent:?}");
+}
+
 /// The requests of the leader to register own routes.
 fn own_registrations(world: &mut World) -> Vec<(u32, Arc<str>)> {
     let sent = world.sent().into_iter();

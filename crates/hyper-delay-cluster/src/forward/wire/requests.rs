@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use hyper_delay_engine::scheduler::RouteRequest;
+use hyper_delay_engine::scheduler::{DeliveryName, RouteRequest};
 use hyper_delay_protocol::{
     Accept, AdminRequest, BulkAct, BulkRequest, DeliverySelector, Filter, RegisterMode, Schedule,
     access::{self, Grant},
@@ -98,6 +98,16 @@ pub(super) struct UnexpectedRequest {
     expected: &'static str,
 }
 
+const NAMELESS_SCHEDULE: UnexpectedRequest = UnexpectedRequest {
+    kind: "schedule without names",
+    expected: "a client",
+};
+
+const NAMELESS_TOUCH: UnexpectedRequest = UnexpectedRequest {
+    kind: "touch without names",
+    expected: "a client",
+};
+
 impl WireRequest<'_> {
     const fn kind(&self) -> &'static str {
         match self {
@@ -149,8 +159,11 @@ impl<'a> From<&'a RouteRequest> for WireRequest<'a> {
             RouteRequest::Unregister { route } => Self::Unregister {
                 route: route.clone(),
             },
-            RouteRequest::Touch { named, extend_ms } => Self::Touch {
-                delivery: named.clone(),
+            RouteRequest::Touch {
+                delivery,
+                extend_ms,
+            } => Self::Touch {
+                delivery: delivery.clone().into(),
                 extend_ms: *extend_ms,
             },
             RouteRequest::Cancel { route, id } => Self::Cancel {
@@ -162,7 +175,7 @@ impl<'a> From<&'a RouteRequest> for WireRequest<'a> {
 }
 
 impl WireRequest<'_> {
-    /// Returns it as a request of a client to a route. A schedule has both of its names.
+    /// Returns it as a request of a client to a route, with the names that nodes give it.
     fn into_route_request(
         self,
         grant: Option<Arc<Grant>>,
@@ -171,10 +184,7 @@ impl WireRequest<'_> {
             Self::Schedule(schedule) => {
                 let schedule = schedule.into_owned();
                 let names = schedule.route.clone().zip(schedule.id.clone());
-                let (route, id) = names.ok_or(UnexpectedRequest {
-                    kind: "schedule without names",
-                    expected: "a client",
-                })?;
+                let (route, id) = names.ok_or(NAMELESS_SCHEDULE)?;
                 RouteRequest::Schedule {
                     route,
                     id,
@@ -185,9 +195,17 @@ impl WireRequest<'_> {
             Self::Register { route, mode, .. } => RouteRequest::Register { route, mode },
             Self::Unregister { route } => RouteRequest::Unregister { route },
             Self::Touch {
-                delivery: named,
+                delivery,
                 extend_ms,
-            } => RouteRequest::Touch { named, extend_ms },
+            } => {
+                let names = delivery.route.zip(delivery.attempt);
+                let (route, attempt) = names.ok_or(NAMELESS_TOUCH)?;
+                let id = delivery.id;
+                RouteRequest::Touch {
+                    delivery: DeliveryName { route, id, attempt },
+                    extend_ms,
+                }
+            }
             Self::Cancel { route, id } => RouteRequest::Cancel { route, id },
             other => return Err(other.unexpected("a client")),
         })
@@ -314,9 +332,23 @@ mod tests {
                 id: Some("id".into()),
                 ..schedule.into_owned()
             })),
+            WireRequest::Touch { extend_ms, .. } => WireRequest::Touch {
+                delivery: DeliverySelector {
+                    id: "id".into(),
+                    route: Some("route".into()),
+                    attempt: Some(1),
+                },
+                extend_ms,
+            },
             request => request,
         };
         request.into_route_request(None)
+    }
+
+    #[test]
+    fn a_touch_without_names_is_an_error() {
+        let error = wire_of(7).into_route_request(None).unwrap_err();
+        assert!(error.to_string().contains("touch without names"), "{error}");
     }
 
     #[test]

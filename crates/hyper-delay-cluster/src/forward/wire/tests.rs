@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
+use hyper_delay_engine::scheduler::DeliveryName;
 use hyper_delay_protocol::{
     BulkAct, BulkRequest, Compression, Filter, Headers, Schedule, Terms,
     access::{Grant, Right, TokenEntry},
@@ -126,13 +127,13 @@ fn grants_of_schedules_keep_their_bytes() {
 
 #[test]
 fn touches_keep_their_bytes() {
-    let delivery = DeliverySelector {
+    let delivery = DeliveryName {
+        route: route(),
         id: id(),
-        route: Some(route()),
-        attempt: Some(7),
+        attempt: 7,
     };
     let touch = RouteRequest::Touch {
-        named: delivery,
+        delivery,
         extend_ms: Some(300),
     };
     assert_task(touch, "07 027431 01046d61696c 0107 01ac02");

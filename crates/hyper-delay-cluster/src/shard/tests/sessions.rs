@@ -1,7 +1,7 @@
 //! Links that break and come back.
 
 use super::*;
-use hyper_delay_engine::scheduler::UnansweredDelivery;
+use hyper_delay_engine::scheduler::{DeliveryName, UnansweredDelivery};
 
 /// A leader that has sent two copies, of the rounds with the number 1, to a connection.
 fn two_copies() -> (World, Vec<TaskRevision>) {
@@ -214,13 +214,17 @@ fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
     let (mut world, copies) = two_copies();
     world.now.wall_nanos += 7_000_000_000;
     world.to_peers.clear();
-    let named = hyper_delay_protocol::DeliverySelector {
+    let delivery = DeliveryName {
+        route: copies[0].route.clone(),
         id: copies[0].id.clone(),
-        route: None,
-        attempt: None,
+        attempt: copies[0].attempt,
     };
     let extend_ms = Some(50_000);
-    world.asks(4, RouteRequest::Touch { named, extend_ms });
+    let touch = RouteRequest::Touch {
+        delivery,
+        extend_ms,
+    };
+    world.asks(4, touch);
     world.settle();
     let until = world.to_peers.iter().find_map(|message| match message {
         ToServing::Connection(CLIENT, ToConnection::Touched(4, Reply::Touched { .. }, until)) => {

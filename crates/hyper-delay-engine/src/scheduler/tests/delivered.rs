@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use crate::scheduler::ConsumerId;
-use hyper_delay_protocol::{DeliverySelector, TaskRequest};
+use crate::scheduler::{ConsumerId, DeliveryName};
+use hyper_delay_protocol::TaskRequest;
 
 /// A delivery that was sent.
 #[derive(Debug, Clone)]
@@ -23,14 +23,14 @@ impl Delivered {
     /// Returns an ack whose reply is asked for.
     pub(super) fn ack(&self) -> TaskRequest {
         TaskRequest::Ack {
-            delivery: self.named(),
+            delivery: self.name().into(),
             confirm: true,
         }
     }
 
     pub(super) fn nack(&self, delay_ms: Option<u64>, failed: bool) -> TaskRequest {
         TaskRequest::Nack {
-            delivery: self.named(),
+            delivery: self.name().into(),
             delay_ms,
             reason: Some("no disk".into()),
             failed,
@@ -39,16 +39,16 @@ impl Delivered {
 
     pub(super) fn touch(&self, extend_ms: Option<u64>) -> TaskRequest {
         TaskRequest::Touch {
-            delivery: self.named(),
+            delivery: self.name().into(),
             extend_ms,
         }
     }
 
-    pub(super) fn named(&self) -> DeliverySelector {
-        DeliverySelector {
+    pub(super) fn name(&self) -> DeliveryName {
+        DeliveryName {
+            route: self.route.clone(),
             id: self.id.clone(),
-            route: Some(self.route.clone()),
-            attempt: Some(self.attempt),
+            attempt: self.attempt,
         }
     }
 }

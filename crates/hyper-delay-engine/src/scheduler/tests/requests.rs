@@ -162,7 +162,7 @@ impl World {
             ..
         } = *delivered;
         let consumers = &self.server.scheduler().consumers;
-        let copy = consumers.in_flight_of(consumer, &delivered.named());
+        let copy = consumers.in_flight_of(consumer, &delivered.name());
         if copy.is_some_and(|copy| copy.seq == seq) {
             self.outcomes.copy_end(seq, attempt, consumer);
         }

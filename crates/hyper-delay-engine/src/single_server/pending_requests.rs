@@ -6,15 +6,16 @@ use hyper_delay_protocol::DeliverySelector;
 
 /// A request without an answer.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct PendingRequest {
     pub(super) to: ReplyTo,
-    pub(super) follow_up: FollowUp,
+    pub(super) action: ReplyAction,
 }
 
 /// What follows from the reply to a request.
 #[derive(Debug)]
-pub(super) enum FollowUp {
-    Nothing,
+pub(super) enum ReplyAction {
+    /// Nothing more.
+    ReplyOnly,
     /// The request changes something of its connection if it is accepted.
     Change(Pending),
     /// It is an ack without a route. If the ack finds no delivery, the reply has none either.
@@ -26,16 +27,16 @@ pub(super) enum FollowUp {
 /// The requests that the scheduler has not answered, by their numbers. The number of one that is
 /// answered is used again.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
-    places: slab::Slab<Line>,
+pub(super) struct PendingRequests {
+    places: slab::Slab<PendingRequest>,
 }
 
-impl Lines {
+impl PendingRequests {
     /// Adds a request.
     #[inline]
-    pub(super) fn add(&mut self, to: ReplyTo, follow_up: FollowUp) -> RequestId {
+    pub(super) fn add(&mut self, to: ReplyTo, action: ReplyAction) -> RequestId {
         let consumer = to.consumer;
-        let number = self.places.insert(Line { to, follow_up });
+        let number = self.places.insert(PendingRequest { to, action });
         // The weights of the requests of all connections bound their number.
         let number =
             RequestNumber::try_from(number).expect("fewer than 2^32 requests are in memory");
@@ -44,7 +45,7 @@ impl Lines {
 
     /// A request is answered.
     #[inline]
-    pub(super) fn take(&mut self, number: RequestNumber) -> Option<Line> {
+    pub(super) fn take(&mut self, number: RequestNumber) -> Option<PendingRequest> {
         self.places.try_remove(number as usize)
     }
 }
