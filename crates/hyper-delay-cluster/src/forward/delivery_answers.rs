@@ -11,7 +11,7 @@ use super::{
 };
 use crate::ShardId;
 use hyper_delay_engine::{
-    front::{ConsumerMessage, GivenBack},
+    front::{ConsumerMessage, GivenBack, NoAnswer},
     scheduler::{ConsumerId, RouteRequest},
 };
 use hyper_delay_protocol::{Code, DeliverySelector, Refusal, Reply};
@@ -191,8 +191,13 @@ impl Forwarder {
         self.rival_reason().unwrap_or_else(|| NO_LEADER.to_owned())
     }
 
-    /// Answers a request that the leader has not answered, and takes back what was noted for it.
-    pub(super) fn give_up(&mut self, shard: ShardId, mut pending: PendingRequest, message: &str) {
+    /// Answers a request that the leader has not answered.
+    pub(super) fn give_up(
+        &mut self,
+        shard: ShardId,
+        mut pending: PendingRequest,
+        (why, message): (NoAnswer, &str),
+    ) {
         match std::mem::replace(&mut pending.action, ReplyAction::ReplyOnly) {
             ReplyAction::Ack(delivered) => self.keep_ack(shard, &pending, delivered),
             ReplyAction::Query(id) => {
@@ -208,14 +213,14 @@ impl Forwarder {
             ReplyAction::Silent => pending.action = ReplyAction::Silent,
             ReplyAction::Touch { .. } | ReplyAction::ReplyOnly => {}
         }
-        let mut reply = Reply::Error(Refusal {
+        let reply = Reply::Error(Refusal {
             id: pending.id.clone(),
             route: pending.route.clone(),
             ..Refusal::new(Code::Unavailable, message)
         });
         let change = std::mem::take(&mut pending.change);
         if !change.is_none() {
-            self.settle(pending.consumer, shard, change, &mut reply);
+            self.settle_unanswered(pending.consumer, shard, change, why);
         }
         self.reply(pending, reply);
     }

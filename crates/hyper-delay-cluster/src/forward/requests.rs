@@ -10,7 +10,9 @@ use super::{
 };
 use crate::ShardId;
 use hyper_delay_engine::{
-    front::{ClientRequest, FrontInput, NamedSchedule, OwnRegistration, Pending, Registration},
+    front::{
+        ClientRequest, FrontInput, NamedSchedule, NoAnswer, OwnRegistration, Pending, Registration,
+    },
     scheduler::{ConsumerId, RouteRequest, UnsentReason},
 };
 use hyper_delay_protocol::{Reply, Schedule, TaskRequest, access::Grant};
@@ -187,29 +189,30 @@ impl Forwarder {
 
     /// Tells the leader of a shard of a connection, if there is one.
     pub(super) fn open_at_leader(&mut self, shard: ShardId, consumer: ConsumerId) {
-        let is_here = self.contents[shard].are_available();
         let session = self.session(shard);
         if session.active().is_none() {
             return;
         }
         let lends = session.lends();
+        let is_here = self.contents[shard].are_available();
+        let takes_copies = is_here && !self.front.is_closing(consumer);
         let Some(is_new) = self.served.open_at(consumer, shard) else {
             return;
         };
-        if lends {
+        if lends && takes_copies {
             self.front.begin_loan_once(consumer, shard);
         }
         if is_new {
             self.send(shard, ToLeader::Opened(consumer));
-            if !is_here {
+            if !takes_copies {
                 self.send(shard, ToLeader::Closing(consumer));
             }
         }
         self.balance(consumer);
     }
 
-    /// The leader of a shard has answered a request, or there is none that does. Applies or drops what
-    /// the request changes of its connection.
+    /// The leader of a shard has answered a request. Applies or drops what it changes of its
+    /// connection.
     pub(super) fn settle(
         &mut self,
         consumer: ConsumerId,
@@ -218,7 +221,32 @@ impl Forwarder {
         reply: &mut Reply,
     ) {
         let route = change.route().cloned();
-        if let Some(own) = self.front.answered(consumer, change, reply) {
+        let own = self.front.answered(consumer, change, reply);
+        self.changed(consumer, shard, route, own);
+    }
+
+    /// The same for a request that no leader answers.
+    pub(super) fn settle_unanswered(
+        &mut self,
+        consumer: ConsumerId,
+        shard: ShardId,
+        change: Pending,
+        why: NoAnswer,
+    ) {
+        let route = change.route().cloned();
+        let own = self.front.unanswered(consumer, change, why);
+        self.changed(consumer, shard, route, own);
+    }
+
+    /// A route of a connection has changed, and perhaps its credit.
+    fn changed(
+        &mut self,
+        consumer: ConsumerId,
+        shard: ShardId,
+        route: Option<Arc<str>>,
+        own: Option<OwnRegistration>,
+    ) {
+        if let Some(own) = own {
             self.register_own_route(consumer, own);
         }
         // An earlier registration can have ended since the connection asked for it.

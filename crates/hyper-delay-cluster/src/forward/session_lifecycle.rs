@@ -12,7 +12,7 @@ use crate::{
     ShardId,
     log::{Leader, NodeName},
 };
-use hyper_delay_engine::scheduler::ConsumerId;
+use hyper_delay_engine::{front::NoAnswer, scheduler::ConsumerId};
 
 const UNKNOWN: &str = "the leader of the shard of this route is gone, and it is not known whether \
     the request took effect: send it again with the same id";
@@ -106,7 +106,7 @@ impl Forwarder {
             self.effects.revoked.push(active.revoke());
         }
         for pending in ended.pending {
-            self.give_up(shard, pending, UNKNOWN);
+            self.give_up(shard, pending, (NoAnswer::Lost, UNKNOWN));
         }
         for consumer in self.served.close_at(shard) {
             let used = self.front.used(consumer, now, |it| it.shard == shard);
@@ -144,7 +144,7 @@ impl Forwarder {
     fn expire_requests(&mut self, shard: ShardId) {
         let now = self.now.monotonic;
         for pending in self.session(shard).expire_requests(now) {
-            self.give_up(shard, pending, &self.no_leader());
+            self.give_up(shard, pending, (NoAnswer::Unsent, &self.no_leader()));
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     world::{MILLI, START, World},
 };
 use hyper_delay_engine::{front::ConsumerMessage, scheduler::ConsumerId};
-use hyper_delay_protocol::{DeliverySelector, Reason, Reply, TaskRequest};
+use hyper_delay_protocol::{DeliverySelector, Reason, Reply, TaskRequest, own_route::OwnRoute};
 
 /// The answer of a consumer to a delivery.
 #[derive(Debug)]
@@ -71,6 +71,9 @@ impl World {
                         route,
                         reason: Reason::Replaced,
                     } => {
+                        if OwnRoute::parse(&route).is_some() {
+                            return;
+                        }
                         let pause = self.random.u64(1..3_000) * MILLI;
                         self.register_again(client, consumer, &route, pause);
                         return;

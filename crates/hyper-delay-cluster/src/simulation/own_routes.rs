@@ -25,6 +25,9 @@ use hyper_delay_protocol::{
 /// From this long after the beginning of the calm on, consumers register the routes of others.
 const ADOPTION: u64 = 8_000 * MILLI;
 
+/// They do so at the latest then, if requests are always on their way.
+const LATEST_ADOPTION: u64 = 60_000 * MILLI;
+
 /// Returns whether a task was scheduled without a route.
 pub(super) fn is_without_route(id: &str) -> bool {
     id.starts_with("own-")
@@ -73,7 +76,8 @@ impl OwnRoutes {
 }
 
 impl World {
-    /// A client schedules a task without a route, or unregisters the route of earlier ones.
+    /// A client schedules a task without a route, leaves the route of earlier ones, or takes that of
+    /// another client.
     pub(super) fn act_without_route(&mut self) {
         if self.is_calm() || !self.own_routes.are_made() {
             return;
@@ -81,19 +85,29 @@ impl World {
         let own = &mut self.own_routes;
         let pause = own.random.u64(0..800) * MILLI;
         let ahead = own.random.u64(0..4_000);
-        let leaves = own.random.u8(0..5) == 0;
+        let action = own.random.u8(0..10);
         let client = own.random.usize(0..self.clients.clients.len());
         self.after(pause, SimulationEvent::WithoutRoute);
         let Some((consumer, life)) = self.clients.clients[client].connection else {
             return;
         };
+        let consumes = self.clients.consumes(client);
         let own = &mut self.own_routes;
-        let route = own.routes.get(&consumer).filter(|_| leaves);
-        let request = match route {
-            Some(route) => TaskRequest::Unregister {
-                route: route.clone(),
+        let left = own.routes.get(&consumer).filter(|_| action < 2).cloned();
+        let taken = own.random.choice(&own.all).cloned();
+        let taken = taken.filter(|_| consumes && (2..4).contains(&action));
+        let request = match (left, taken) {
+            (Some(route), _) => TaskRequest::Unregister { route },
+            (None, Some(route)) => TaskRequest::Register {
+                route,
+                credit: self.clients.clients[client].credit,
+                mode: match own.random.bool() {
+                    true => RegisterMode::Exclusive,
+                    false => RegisterMode::Shared,
+                },
+                accept: self.clients.accept,
             },
-            None => {
+            (None, None) => {
                 own.left -= 1;
                 own.made += 1;
                 TaskRequest::Schedule(Schedule {
@@ -147,15 +161,19 @@ impl World {
         client: usize,
         (consumer, life): (ConsumerId, ProcessId),
     ) {
-        if self.at < self.calm + ADOPTION {
+        if self.at < self.calm + ADOPTION || !self.clients.consumes(client) {
             return;
         }
-        if !std::mem::replace(&mut self.own_routes.are_compared, true) {
-            let agree = self.own_routes_agree();
-            self.check(agree);
-        }
-        if !self.clients.consumes(client) {
-            return;
+        if !self.own_routes.are_compared {
+            match self.own_routes_agree() {
+                Ok(are_compared) => self.own_routes.are_compared = are_compared,
+                Err(broken) => self.check(Err(broken)),
+            }
+            // After the first registration here there is nothing to compare.
+            if !self.own_routes.are_compared && self.at < self.calm + LATEST_ADOPTION {
+                return;
+            }
+            self.own_routes.are_compared = true;
         }
         let own = &mut self.own_routes;
         let not_yet = |route: &&Arc<str>| !own.adopted.contains(&(consumer, (*route).clone()));
@@ -182,14 +200,14 @@ impl World {
     }
 
     /// Before the routes are adopted: a leader has a consumer of each that a connection has, and of no
-    /// other one.
-    fn own_routes_agree(&self) -> Result<(), String> {
+    /// other one. Returns whether they were compared: no request was on its way.
+    fn own_routes_agree(&self) -> Result<bool, String> {
         let processes = self.nodes.iter().map(|node| node.process.as_ref());
         let Some(processes) = processes.collect::<Option<Vec<_>>>() else {
-            return Ok(());
+            return Ok(false);
         };
         if !processes.iter().all(|process| process.forwarder.is_quiet()) {
-            return Ok(());
+            return Ok(false);
         }
         for route in &self.own_routes.all {
             let has = processes
@@ -205,6 +223,6 @@ impl World {
                 ));
             }
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -41,7 +41,7 @@ pub use credit::LoanChange;
 pub use delivery::{Delivery, GivenBack, Origin};
 pub use input::{ClientRequest, ConsumerMessage, FrontInput, ReplyTo, StatsRequest, TaskLookup};
 pub use new_ids::NewIds;
-pub use pending::Pending;
+pub use pending::{NoAnswer, Pending};
 pub use requests::{NamedSchedule, OwnRegistration, Registration};
 
 use crate::{
@@ -51,7 +51,7 @@ use crate::{
 use credit::CreditLoans;
 use deliveries::Deliveries;
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{Accept, Code, RegisterMode, Reply};
+use hyper_delay_protocol::{Accept, RegisterMode, Reply};
 use options::RegistrationOptions;
 use pending::Cause;
 use registrations::{Effect, Registrations};
@@ -238,11 +238,11 @@ impl<O: Origin> Front<O> {
         routes.filter(move |(route, _)| self.shard_of(route) == shard)
     }
 
-    /// Returns whether a connection has a route of a shard, or has asked for one last.
+    /// Returns whether the scheduler of a shard has registered a route of a connection, or was asked to.
     #[must_use]
     pub fn has_route_of(&self, consumer: ConsumerId, shard: ShardId) -> bool {
         let connection = self.connections.get(&consumer);
-        connection.is_some_and(|it| it.routes.any(|route| self.shard_of(route) == shard))
+        connection.is_some_and(|it| it.routes.has_sent(|route| self.shard_of(route) == shard))
     }
 
     /// Returns whether a connection has a route, or has asked for it last.
@@ -274,18 +274,10 @@ impl<O: Origin> Front<O> {
         pending: Pending,
         reply: &mut Reply,
     ) -> Option<OwnRegistration> {
-        let change = pending.0.as_ref()?;
-        let is_refused = match reply {
-            // A task may have been scheduled, whose route needs a consumer. The next leader learns of
-            // its registration, and of none that was to end. One that the client has asked for has
-            // changed nothing.
-            Reply::Error(refusal) if refusal.code == Code::Unavailable => {
-                matches!(change.cause, Cause::Register(_))
-            }
-            Reply::Error(_) => true,
-            _ => false,
-        };
-        if is_refused {
+        if pending.is_none() {
+            return None;
+        }
+        if let Reply::Error(_) = reply {
             self.refused(consumer, pending);
             return None;
         }
@@ -296,6 +288,30 @@ impl<O: Origin> Front<O> {
             *credit = of_connection;
         }
         own
+    }
+
+    /// There is no answer to a request, because its scheduler is gone. Returns the registration that
+    /// follows, if one does. Balance the connection's credit afterwards.
+    pub fn unanswered(
+        &mut self,
+        consumer: ConsumerId,
+        pending: Pending,
+        why: NoAnswer,
+    ) -> Option<OwnRegistration> {
+        let change = pending.0.as_ref()?;
+        let is_refused = match (change.cause, why) {
+            // The next leader learns of no registration that the client has asked for in vain.
+            (Cause::Register(_), _) | (Cause::Schedule, NoAnswer::Unsent) => true,
+            // A task may have been scheduled, whose route needs a consumer.
+            (Cause::Schedule, NoAnswer::Lost) => false,
+            // The next leader learns of its registration, and of none that was to end.
+            (Cause::OwnRoute | Cause::Unregister, _) => false,
+        };
+        if is_refused {
+            self.refused(consumer, pending);
+            return None;
+        }
+        self.accepted(consumer, pending)
     }
 
     /// A request is accepted, and its change applied. Returns the registration that follows from it, if

@@ -16,6 +16,15 @@ pub(super) struct PendingChange {
     pub(super) cause: Cause,
 }
 
+/// Why there is no answer to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It has reached no scheduler.
+    Unsent,
+    /// It may have taken effect.
+    Lost,
+}
+
 /// What the change is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {

@@ -43,6 +43,23 @@ impl AskedChanges {
         let last = self.changes.iter().rfind(|change| change.is_sent);
         last.filter(|change| change.number > self.applied)
     }
+
+    fn last_sent_mut(&mut self) -> Option<&mut AskedChange> {
+        let last = self.changes.iter_mut().rfind(|change| change.is_sent);
+        last.filter(|change| change.number > self.applied)
+    }
+
+    /// The scheduler is asked for the change of that number now.
+    fn send(&mut self, number: u64) {
+        if let Some(change) = self.changes.iter_mut().find(|it| it.number == number) {
+            change.is_sent = true;
+        }
+    }
+
+    fn is_needed(&self, number: u64) -> bool {
+        let change = self.changes.iter().find(|it| it.number == number);
+        change.is_some_and(|change| change.is_needed)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +70,8 @@ struct AskedChange {
     /// The scheduler was asked, and answers. Otherwise it is asked once the schedule without a route is
     /// accepted that needs the route.
     is_sent: bool,
+    /// An accepted schedule needs the route, too: it is registered even if the client asks in vain.
+    is_needed: bool,
 }
 
 /// A change of a registration that is asked for. Its answer applies it or drops it.
@@ -120,20 +139,21 @@ impl Registrations {
 
     /// The routes that the scheduler has registered, or was asked to, in order of name.
     pub(super) fn sent(&self) -> impl Iterator<Item = (&Arc<str>, RegisterMode)> {
-        self.iter().filter_map(|(route, _)| {
-            let last = self.asked.get(route).and_then(AskedChanges::last_sent);
-            let mode = match last {
-                Some(last) => last.mode,
-                None => self.registered.get(route).copied(),
-            };
-            Some((route, mode?))
-        })
+        let routes = self.iter();
+        routes.filter_map(|(route, _)| Some((route, self.sent_mode_of(route)?)))
     }
 
-    /// Whether the connection has a route of this kind.
-    pub(super) fn any(&self, is_it: impl Fn(&str) -> bool) -> bool {
+    fn sent_mode_of(&self, route: &str) -> Option<RegisterMode> {
+        match self.asked.get(route).and_then(AskedChanges::last_sent) {
+            Some(last) => last.mode,
+            None => self.registered.get(route).copied(),
+        }
+    }
+
+    /// Whether the scheduler has registered a route of this kind, or was asked to.
+    pub(super) fn has_sent(&self, is_it: impl Fn(&str) -> bool) -> bool {
         let mut routes = self.registered.keys().chain(self.asked.keys());
-        routes.any(|route| is_it(route) && self.has(route))
+        routes.any(|route| is_it(route) && self.sent_mode_of(route).is_some())
     }
 
     /// The only route that the connection has, if it has exactly one.
@@ -175,8 +195,7 @@ impl Registrations {
 
     /// The connection's own route is to be registered once a schedule is accepted.
     pub(super) fn ask_later(&mut self, route: Arc<str>) -> (PendingRoute, Effect) {
-        let mode = self.mode_of(&route).unwrap_or(RegisterMode::Shared);
-        self.add(route, Some(mode), false)
+        self.add(route, Some(RegisterMode::Shared), false)
     }
 
     /// The schedule is accepted that needs a route. Returns what the scheduler is to register for it. If
@@ -185,19 +204,19 @@ impl Registrations {
     pub(super) fn ask_now(&mut self, pending: PendingRoute) -> Result<PendingRoute, Effect> {
         let PendingRoute { route, mut change } = pending;
         let is_registered = self.registered.contains_key(&route);
-        let asked = self.asked.get_mut(&route).filter(|asked| {
-            let has_sent = asked.last_sent().is_some();
-            !is_registered && !has_sent && change.number > asked.applied
-        });
-        let changes = asked.map_or(&mut [][..], |asked| &mut asked.changes);
-        match changes.iter_mut().find(|it| it.number == change.number) {
-            Some(own) => {
-                own.is_sent = true;
-                change.is_sent = true;
-                Ok(PendingRoute { route, change })
+        let asked = self.asked.get_mut(&route);
+        let asked = asked.filter(|asked| !is_registered && change.number > asked.applied);
+        if let Some(asked) = asked {
+            match asked.last_sent_mut() {
+                Some(decides) => decides.is_needed |= decides.mode.is_some(),
+                None => {
+                    asked.send(change.number);
+                    change.is_sent = true;
+                    return Ok(PendingRoute { route, change });
+                }
             }
-            None => Err(self.refuse(PendingRoute { route, change })),
         }
+        Err(self.refuse(PendingRoute { route, change }))
     }
 
     fn add(
@@ -211,6 +230,7 @@ impl Registrations {
             number: self.last,
             mode,
             is_sent,
+            is_needed: false,
         };
         let effect = self.update(&route, |it| {
             let asked = it.asked.entry(route.clone()).or_default();
@@ -232,8 +252,12 @@ impl Registrations {
         })
     }
 
-    /// What was asked for has not happened, and will not.
+    /// What was asked for has not happened, and will not: unless an accepted schedule needs the route.
     pub(super) fn refuse(&mut self, pending: PendingRoute) -> Effect {
+        let asked = self.asked.get(&pending.route);
+        if asked.is_some_and(|asked| asked.is_needed(pending.change.number)) {
+            return self.apply(pending);
+        }
         let PendingRoute { route, change } = pending;
         self.update(&route, |it| {
             it.settle(&route, change, false);

@@ -3,7 +3,9 @@ mod random;
 
 use super::*;
 use crate::scheduler::CreditChange;
-use hyper_delay_protocol::{Compression, DeliverySelector, Headers, Reason, Refusal, Schedule};
+use hyper_delay_protocol::{
+    Code, Compression, DeliverySelector, Headers, Reason, Refusal, Schedule,
+};
 
 const ONE: ConsumerId = 1;
 const TWO: ConsumerId = 2;
@@ -117,6 +119,21 @@ fn the_own_route_is_registered_once_after_the_first_schedule_that_is_accepted() 
     assert!(third.pending.is_none() && third.route == first.route);
 }
 
+/// What the client asks for in vain, its task needs.
+#[test]
+fn an_accepted_schedule_keeps_the_own_route_if_a_registration_has_no_answer() {
+    let mut front = front(&Config::default());
+    let first = schedule(&mut front, ONE).unwrap();
+    let registers = register(&mut front, ONE, &first.route).unwrap();
+    assert!(
+        front.accepted(ONE, first.pending).is_none(),
+        "it is asked for"
+    );
+    front.unanswered(ONE, registers, NoAnswer::Lost);
+    let shard = front.shard_of(&first.route);
+    assert_eq!(front.routes_of(ONE, shard).count(), 1);
+}
+
 #[test]
 fn a_route_that_is_unregistered_after_its_schedule_is_not_registered() {
     let mut front = front(&Config::default());
@@ -131,8 +148,11 @@ fn a_route_that_is_unregistered_after_its_schedule_is_not_registered() {
 fn a_schedule_that_may_have_taken_effect_needs_the_own_route() {
     let mut front = front(&Config::default());
     let first = schedule(&mut front, ONE).unwrap();
-    let own = front.answered(ONE, first.pending, &mut error(Code::Unavailable));
+    let own = front.unanswered(ONE, first.pending, NoAnswer::Lost);
     assert_eq!(own.expect("it is needed").route, first.route);
+    let second = schedule(&mut front, TWO).unwrap();
+    let own = front.unanswered(TWO, second.pending, NoAnswer::Unsent);
+    assert!(own.is_none() && front.is_idle(TWO, NOW));
 }
 
 #[test]
@@ -141,7 +161,7 @@ fn a_registration_that_was_to_end_ends_without_a_leader() {
     let pending = register(&mut front, ONE, "a").unwrap();
     front.accepted(ONE, pending);
     let pending = front.unregister(ONE, &"a".into());
-    front.answered(ONE, pending, &mut error(Code::Unavailable));
+    front.unanswered(ONE, pending, NoAnswer::Lost);
     assert!(!front.has_route(ONE, "a"));
 }
 
@@ -154,7 +174,7 @@ fn a_registration_without_a_leader_changes_neither_routes_nor_credit() {
     let mut front = front(&config);
     let pending = front.register(ONE, &"a".into(), registration(Some(3)), 0);
     assert_eq!(front.options(ONE).unwrap().0, 10, "not before the reply");
-    front.answered(ONE, pending.unwrap(), &mut error(Code::Unavailable));
+    front.unanswered(ONE, pending.unwrap(), NoAnswer::Lost);
     assert_eq!(front.options(ONE).unwrap().0, 10);
     assert!(front.is_idle(ONE, NOW));
     let pending = front.register(ONE, &"a".into(), registration(Some(3)), 0);

@@ -101,7 +101,13 @@ impl PendingRequests {
 
     /// The leader is gone: removes and returns its requests, the first one first.
     pub(super) fn take(&mut self) -> impl Iterator<Item = PendingRequest> + use<> {
-        std::mem::take(&mut self.requests).into_values()
+        let mut first = std::mem::take(&mut self.requests);
+        // Those from before the numbers have begun again have the higher ones.
+        let before = match self.last_number.checked_add(1) {
+            Some(next) => first.split_off(&next),
+            None => BTreeMap::new(),
+        };
+        before.into_values().chain(first.into_values())
     }
 }
 

@@ -12,7 +12,8 @@ fn a_refused_schedule_does_not_register_the_own_route() {
     let refused = || refusal(Code::BadField);
     let cases: [(Vec<Reply>, bool); 6] = [
         (vec![refused()], false),
-        (vec![refusal(Code::Unavailable)], true),
+        // The journal of the leader is full.
+        (vec![refusal(Code::Unavailable)], false),
         (vec![scheduled()], true),
         (vec![refused(), scheduled()], true),
         (vec![scheduled(), refused()], true),
@@ -43,6 +44,54 @@ fn a_refused_schedule_does_not_register_the_own_route() {
         }
         assert_eq!(!world.forwarder.is_idle(CLIENT), stays, "{what}");
     }
+}
+
+/// It cannot be delivered there, and would come again at once.
+#[test]
+fn a_connection_that_is_about_to_close_gets_no_copies_of_its_own_route() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.effects();
+    world.asks(SCHEDULE);
+    let number = last_request_number(&mut world);
+    world.event(ForwarderEvent::Input(FrontInput::Closing(CLIENT)));
+    replies(&mut world, number, Reply::Pong);
+    let sent = world.sent();
+    let expected = matches!(
+        &sent[..],
+        [
+            ToLeader::Opened(CLIENT),
+            ToLeader::Closing(CLIENT),
+            ToLeader::Request(..)
+        ]
+    );
+    assert!(expected, "{sent:?}");
+}
+
+#[test]
+fn a_schedule_whose_leader_is_gone_may_need_the_own_route() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.asks(SCHEDULE);
+    world.effects();
+    world.up(0, "c", 8);
+    assert_eq!(own_registrations(&mut world).len(), 1);
+    // That has no answer either, and the next leader learns of it at once.
+    world.leader_sends(0, "c", ToServing::Ended { epoch: 8 });
+    world.up(0, "b", 9);
+    let sent = world.sent();
+    let bound = sent.iter().filter(|it| matches!(it, ToLeader::Bound(..)));
+    assert_eq!(bound.count(), 1, "{sent:?}");
+}
+
+/// A schedule that waits too long for a leader has not taken effect.
+#[test]
+fn a_schedule_that_reaches_no_leader_does_not_need_the_own_route() {
+    let mut world = World::new(1);
+    world.asks(SCHEDULE);
+    world.now += 2_001;
+    assert_eq!(world.replies(), ["unavailable"]);
+    assert!(world.forwarder.is_idle(CLIENT));
 }
 
 /// A leader takes no loan for a connection that it does not know.

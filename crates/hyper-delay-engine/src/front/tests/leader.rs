@@ -1,5 +1,6 @@
 //! Random requests of connections, with a leader that is some messages behind, and that is replaced
-//! now and then. In the end it has registered what the front says.
+//! now and then. In the end it has registered what the front says, and after another schedule of each
+//! connection the route of that.
 
 use std::collections::VecDeque;
 
@@ -64,11 +65,17 @@ impl World {
     }
 
     fn schedules(&mut self, connection: ConsumerId) {
-        let named = schedule(&mut self.front, connection).unwrap();
         let is_refused = self.random.bool();
+        self.schedule(connection, is_refused);
+    }
+
+    /// Returns the route.
+    fn schedule(&mut self, connection: ConsumerId, is_refused: bool) -> Arc<str> {
+        let named = schedule(&mut self.front, connection).unwrap();
         let request = ToLeader::Schedule(is_refused);
         self.to_leader
             .push_back((connection, named.pending, request));
+        named.route
     }
 
     /// Returns a route of some connection, or another one.
@@ -173,9 +180,7 @@ impl World {
         let requests = std::mem::take(&mut self.to_leader).into_iter();
         let requests = requests.map(|(connection, pending, _)| (connection, pending));
         for (connection, pending) in replies.chain(requests).collect::<Vec<_>>() {
-            let own = self
-                .front
-                .answered(connection, pending, &mut error(Code::Unavailable));
+            let own = self.front.unanswered(connection, pending, NoAnswer::Lost);
             self.register_own(connection, own);
         }
         for connection in CONNECTIONS {
@@ -188,20 +193,34 @@ impl World {
     }
 
     fn end(mut self) {
+        self.settle();
+        for connection in CONNECTIONS {
+            let route = self.schedule(connection, false);
+            self.settle();
+            assert!(self.front.has_route(connection, &route));
+            assert!(self.leader[&route].contains_key(&connection));
+        }
+    }
+
+    /// Nothing is on its way any more.
+    fn settle(&mut self) {
         while !self.to_leader.is_empty() || !self.to_front.is_empty() {
             self.reach_leader();
             self.reach_front();
         }
         for connection in CONNECTIONS {
             let of_front = self.front.routes_of(connection, SHARD);
-            let of_front: BTreeSet<_> = of_front.map(|(route, _)| route.clone()).collect();
-            let of_leader = self.leader.iter();
-            let of_leader = of_leader.filter(|(_, consumers)| consumers.contains_key(&connection));
-            let of_leader: BTreeSet<_> = of_leader.map(|(route, _)| route.clone()).collect();
+            let of_front: BTreeMap<_, _> = of_front
+                .map(|(route, mode)| (route.clone(), mode))
+                .collect();
+            let of_leader = self.leader.iter().filter_map(|(route, consumers)| {
+                let mode = consumers.get(&connection)?;
+                Some((route.clone(), *mode))
+            });
+            let of_leader: BTreeMap<_, _> = of_leader.collect();
             assert_eq!(of_front, of_leader, "connection {connection}");
-            let has = of_front
-                .iter()
-                .all(|route| self.front.has_route(connection, route));
+            let mut routes = of_front.keys();
+            let has = routes.all(|route| self.front.has_route(connection, route));
             assert!(has && self.front.is_idle(connection, NOW) == of_front.is_empty());
         }
     }

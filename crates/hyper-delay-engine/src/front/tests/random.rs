@@ -199,23 +199,26 @@ impl World {
         let route = self.model.asked[place].route.clone();
         if self.random.bool() {
             self.front.refused(connection, pending);
-            self.model.asked[place].is_applied = Some(false);
+            let asked = &mut self.model.asked[place];
+            asked.is_applied = Some(asked.is_needed);
+            (asked.credit, asked.accept) = (None, None);
             return;
         }
         let registered = self.model.routes_by(connection, |_| false);
         let of_route = |it: &Asked| it.connection == connection && it.route == route;
         let is_applied = |it: &Asked| of_route(it) && it.is_applied == Some(true);
         let last = self.model.asked.iter().rposition(is_applied);
-        let later = self
-            .model
-            .asked
-            .iter()
-            .skip(last.map_or(0, |last| last + 1));
         let is_unanswered = |it: &Asked| of_route(it) && it.is_sent && it.is_applied.is_none();
-        let is_asked = later.clone().any(is_unanswered);
-        let decided = last.is_some_and(|last| last > place);
+        let decides = self.model.asked.iter().rposition(is_unanswered);
+        let decides = decides.filter(|decides| Some(*decides) > last);
+        let is_decided = last.is_some_and(|last| last > place);
+        let lacks = !is_decided && !registered.contains(&route);
+        if let Some(decides) = decides.filter(|_| lacks && !self.model.asked[place].is_sent) {
+            let decides = &mut self.model.asked[decides];
+            decides.is_needed |= decides.has;
+        }
         let asked = &mut self.model.asked[place];
-        let is_needed = !asked.is_sent && !registered.contains(&route) && !is_asked && !decided;
+        let is_needed = !asked.is_sent && lacks && decides.is_none();
         let own = self.front.accepted(connection, pending);
         assert_eq!(own.is_some(), is_needed);
         match own {

@@ -13,6 +13,8 @@ pub(super) struct Asked {
     /// The credit that it asks for, and the compressions that it accepts.
     pub(super) credit: Option<u16>,
     pub(super) accept: Option<Accept>,
+    /// An accepted schedule needs the route, too.
+    pub(super) is_needed: bool,
     /// `None`: it is not answered.
     pub(super) is_applied: Option<bool>,
     /// The scheduler was asked. Otherwise that follows once a schedule is accepted.
@@ -172,6 +174,7 @@ impl Model {
             accept,
             is_applied: None,
             is_sent: true,
+            is_needed: false,
             is_taken: false,
         });
     }
