@@ -109,7 +109,7 @@ impl DiskProgress {
         self.pending_report = None;
     }
 
-    /// Returns when something is to be done.
+    /// Returns when the next action is due.
     pub(super) fn next(&self) -> Option<Tick> {
         let persist = self.has_changed && !self.is_persisting;
         let report =
@@ -131,7 +131,7 @@ impl DiskProgress {
         is_due
     }
 
-    /// Nothing is to be synced.
+    /// There is nothing to sync.
     pub(super) const fn skip_sync(&mut self) {
         self.has_changed = false;
     }

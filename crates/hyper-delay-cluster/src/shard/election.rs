@@ -171,7 +171,7 @@ impl Election {
         self.elected.is_none() && self.pending_call.is_none() && !self.resignations.is_pending()
     }
 
-    /// Returns when something is to be done.
+    /// Returns when the next action is due.
     pub(super) const fn next(&self) -> Option<Tick> {
         self.wake
     }

@@ -46,7 +46,7 @@ pub(super) struct ClosedConnection {
 }
 
 impl ServingNodes {
-    /// Returns when something is to be done.
+    /// Returns when the next action is due.
     pub(super) const fn next(&self) -> Option<Tick> {
         self.hold_until
     }

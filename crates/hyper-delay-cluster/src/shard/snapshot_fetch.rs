@@ -93,7 +93,7 @@ impl SnapshotFetchState {
         self.attempt == attempt
     }
 
-    /// Returns when something is to be done.
+    /// Returns when the next action is due.
     pub(super) fn next(&self) -> Option<Tick> {
         match &self.step {
             SnapshotFetchStep::Waiting(at) => Some(*at),

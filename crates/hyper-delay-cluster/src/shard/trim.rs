@@ -78,7 +78,7 @@ impl JournalTrimming {
         self.is_full
     }
 
-    /// Returns when something is to be done.
+    /// Returns when the next action is due.
     pub(super) fn next(&self) -> Option<Tick> {
         (self.is_long && self.pending_call.is_none()).then_some(self.next)
     }

@@ -37,7 +37,7 @@ pub(super) struct Deliveries<O> {
     added: usize,
 }
 
-/// A scan of so many deliveries in flight is paid for by each delivery.
+/// Each delivery allows a later scan to look at this many deliveries in flight.
 const DELIVERIES_OF_SCAN: usize = 64;
 
 impl<O: Origin> Deliveries<O> {

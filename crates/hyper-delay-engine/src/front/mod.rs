@@ -265,9 +265,9 @@ impl<O: Origin> Front<O> {
         Some((options.credit(), options.accept()))
     }
 
-    /// A request is answered, which applies or drops what it changes. A registration is told its
-    /// credit. Returns the registration that follows from it, if one does. Balance the connection's
-    /// credit afterwards.
+    /// Applies what a request changes, or drops it, as the reply says. Writes the credit of the
+    /// connection into the reply to a registration. Returns the registration that follows, if one
+    /// does. Balance the connection's credit afterwards.
     pub fn answered(
         &mut self,
         consumer: ConsumerId,

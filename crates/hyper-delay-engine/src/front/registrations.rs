@@ -193,7 +193,7 @@ impl Registrations {
         self.add(route, mode, true)
     }
 
-    /// The connection's own route is to be registered once a schedule is accepted.
+    /// The connection needs its own route, which is registered after its schedule is accepted.
     pub(super) fn ask_later(&mut self, route: Arc<str>) -> (PendingRoute, Effect) {
         self.add(route, Some(RegisterMode::Shared), false)
     }

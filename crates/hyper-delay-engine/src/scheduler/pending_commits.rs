@@ -71,7 +71,7 @@ impl PendingCommits {
         self.times.is_empty()
     }
 
-    /// Whether so many tasks are on their way to be parked that reading waits for the committer.
+    /// Whether reads must wait for the committer, because it has many tasks to park.
     pub(super) const fn has_many_parks(&self) -> bool {
         self.parks >= MANY_PARKS
     }

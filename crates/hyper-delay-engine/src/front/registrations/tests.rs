@@ -31,7 +31,7 @@ fn a_request_counts_for_those_after_it_and_is_dropped_if_it_is_refused() {
     );
 }
 
-/// The next leader is told of it.
+/// The next leader learns the mode.
 #[test]
 fn a_schedule_leaves_the_mode_of_the_own_route_as_it_is() {
     for mode in [RegisterMode::Shared, RegisterMode::Exclusive] {

@@ -5,7 +5,7 @@ use hyper_delay_store::fake::Fake;
 
 const NOW: u64 = 10_000;
 
-/// A view of a store with so many waiting tasks of a route, whose revisions are returned.
+/// Returns a view of a store with this number of waiting tasks of a route, and their revisions.
 fn scheduled(tasks: usize) -> (LedgerView<Fake>, Vec<u64>) {
     let mut stored = StoredTasks::new();
     let seqs = (0..tasks)
