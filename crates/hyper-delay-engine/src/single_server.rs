@@ -39,7 +39,6 @@ pub struct SingleServer<S> {
     messages: Vec<(ConsumerId, ConsumerMessage)>,
     /// Empty; kept for its memory.
     passing: Vec<(ConsumerId, SchedulerMessage)>,
-    max_line_bytes: usize,
     now: Now,
     /// What the scheduler has asked for and returned.
     #[cfg(test)]
@@ -64,7 +63,6 @@ impl<S: Store> SingleServer<S> {
         let config = scheduler.settings().config();
         Self {
             front: Front::new(FrontSettings::from(&**config), 1),
-            max_line_bytes: config.max_line_bytes,
             scheduler,
             pending: PendingRequests::default(),
             messages: Vec::new(),
@@ -100,8 +98,8 @@ impl<S: Store> SingleServer<S> {
                 let counts = self.scheduler.stats_from_memory(&request.selection);
                 let metrics = self.scheduler.metrics();
                 let connections = self.front.len() as u64;
-                let (to, reply) =
-                    request.complete([counts], connections, &metrics, self.max_line_bytes);
+                let room = self.scheduler.settings().config().max_line_bytes;
+                let (to, reply) = request.complete([counts], connections, &metrics, room);
                 self.reply(to, reply);
             }
             FrontInput::Future(to) => {
@@ -127,7 +125,6 @@ impl<S: Store> SingleServer<S> {
             FrontInput::Settings(settings) => {
                 self.front
                     .set_settings(FrontSettings::from(&**settings.config()));
-                self.max_line_bytes = settings.config().max_line_bytes;
                 self.input(SchedulerInput::Settings(settings));
             }
         }
@@ -229,13 +226,7 @@ impl<S: Store> SingleServer<S> {
     }
 
     fn reply(&mut self, to: ReplyTo, reply: Reply) {
-        let ReplyTo {
-            consumer,
-            tag,
-            weight,
-        } = to;
-        let message = ConsumerMessage::Reply { reply, tag, weight };
-        self.messages.push((consumer, message));
+        self.messages.push(to.message(Some(reply)));
     }
 }
 

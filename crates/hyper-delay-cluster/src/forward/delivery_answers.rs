@@ -11,7 +11,7 @@ use super::{
 };
 use crate::ShardId;
 use hyper_delay_engine::{
-    front::{ConsumerMessage, GivenBack, NoAnswer},
+    front::{GivenBack, GivenNames, NoAnswer},
     scheduler::{ConsumerId, RouteRequest},
 };
 use hyper_delay_protocol::{Code, DeliverySelector, Refusal, Reply};
@@ -23,15 +23,11 @@ impl Forwarder {
     /// A client acknowledges a delivery. The present leader of the shard takes the ack, also if an
     /// earlier one has sent the delivery.
     pub(super) fn acked(&mut self, to: PendingRequest, named: DeliverySelector, confirm: bool) {
-        let consumer = to.consumer;
+        let consumer = to.reply_to.consumer;
         let Some(delivered) = self.front.ack(consumer, &named, self.now.monotonic) else {
             self.metrics.unknown_answers.add(1);
-            let acked = confirm.then_some(Reply::Acked {
-                id: named.id,
-                route: named.route,
-                removed: false,
-            });
-            return self.reply_or_release(to, acked);
+            let (id, names) = GivenNames::split(named);
+            return self.reply_or_release(to, confirm.then(|| names.acked(id)));
         };
         let shard = delivered.origin.shard;
         self.recount(consumer, shard);
@@ -56,7 +52,7 @@ impl Forwarder {
         named: &DeliverySelector,
         (delay_ms, reason, failed): (Option<u64>, Option<Arc<str>>, bool),
     ) {
-        let consumer = to.consumer;
+        let consumer = to.reply_to.consumer;
         let delivered = match self
             .front
             .nack(consumer, named, delay_ms, self.now.monotonic)
@@ -94,21 +90,13 @@ impl Forwarder {
         named: DeliverySelector,
         extend_ms: Option<u64>,
     ) {
-        let Some(delivered) = self.front.touch(to.consumer, &named) else {
-            let touched = Reply::Touched {
-                id: named.id,
-                route: named.route,
-                attempt: named.attempt,
-                deadline: None,
-            };
-            return self.reply(to, touched);
+        let Some(delivered) = self.front.touch(to.reply_to.consumer, &named) else {
+            let (id, names) = GivenNames::split(named);
+            return self.reply(to, names.touched(id));
         };
         let given_attempt = named.attempt;
         let delivery = delivered.name(named.id);
-        to.action = ReplyAction::Touch {
-            delivery: delivery.clone().into(),
-            given_attempt,
-        };
+        to.action = ReplyAction::Touch { given_attempt };
         let touch = RouteRequest::Touch {
             delivery,
             extend_ms,
@@ -120,10 +108,7 @@ impl Forwarder {
     pub(super) fn reply_or_release(&mut self, to: PendingRequest, reply: Option<Reply>) {
         match reply {
             Some(reply) => self.reply(to, reply),
-            None => {
-                let message = ConsumerMessage::Done(to.weight);
-                self.effects.messages.push((to.consumer, message));
-            }
+            None => self.effects.messages.push(to.reply_to.message(None)),
         }
     }
 
@@ -180,10 +165,11 @@ impl Forwarder {
             return;
         };
         self.front
-            .put_back(pending.consumer, id.clone(), delivered.clone());
+            .put_back(pending.reply_to.consumer, id.clone(), delivered.clone());
         let ack = QueueableRequest::Ack(delivered.revision(id.clone()), delivered, None);
         let now = self.now.monotonic;
-        self.session(shard).wait(pending.consumer, ack, now);
+        self.session(shard)
+            .wait(pending.reply_to.consumer, ack, now);
     }
 
     /// Returns why a request has found no leader.
@@ -220,7 +206,7 @@ impl Forwarder {
         });
         let change = std::mem::take(&mut pending.change);
         if !change.is_none() {
-            self.settle_unanswered(pending.consumer, shard, change, why);
+            self.settle_unanswered(pending.reply_to.consumer, shard, change, why);
         }
         self.reply(pending, reply);
     }

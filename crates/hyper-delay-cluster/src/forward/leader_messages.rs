@@ -7,7 +7,7 @@ use race_wheel::Tick;
 use super::{
     Forwarder,
     deliveries::{ServedDelivery, unwritten_message, void_message},
-    leader_session::{PendingRequest, ReplyAction},
+    leader_session::PendingRequest,
     unconfirmed::DeliveryOutcome,
     wire::{ForwardedCopy, ToConnection, ToLeader, ToServing, UnsentDelivery},
 };
@@ -54,7 +54,7 @@ impl Forwarder {
         match message {
             ToConnection::Reply(number, reply) => self.handle_reply(shard, number, reply),
             ToConnection::Touched(number, reply, until) => {
-                self.extend_delivery(shard, number, until);
+                self.extend_delivery(shard, number, &reply, until);
                 self.handle_reply(shard, number, reply);
             }
             ToConnection::Quiet(number) => {
@@ -84,7 +84,7 @@ impl Forwarder {
         let Some(mut pending) = self.session(shard).answered(number) else {
             return;
         };
-        let consumer = pending.consumer;
+        let consumer = pending.reply_to.consumer;
         let change = std::mem::take(&mut pending.change);
         if !change.is_none() {
             self.settle(consumer, shard, change, &mut reply);
@@ -92,22 +92,27 @@ impl Forwarder {
         if let Reply::Unregistered { route, .. } = &reply {
             self.return_waiting_copies(consumer, |of| of == &**route);
         }
-        pending.restore_names(&mut reply);
+        if let Some(names) = pending.given_names() {
+            names.restore(&mut reply);
+        }
         self.reply(pending, reply);
     }
 
     /// The delivery that a client has touched ends then, on the clock of its leader. The wall clocks
     /// of the two nodes can differ.
-    fn extend_delivery(&mut self, shard: ShardId, number: RequestNumber, until_at_leader: Tick) {
+    fn extend_delivery(
+        &mut self,
+        shard: ShardId,
+        number: RequestNumber,
+        reply: &Reply,
+        until_at_leader: Tick,
+    ) {
         let session = &self.sessions[shard];
         let (Some(active), Some(pending)) = (session.active(), session.pending(number)) else {
             return;
         };
-        let ReplyAction::Touch { delivery, .. } = &pending.action else {
-            return;
-        };
         let until = active.to_local(until_at_leader);
-        if let Some(copy) = self.front.extend(pending.consumer, delivery, until) {
+        if let Some(copy) = self.front.touched(pending.reply_to.consumer, reply, until) {
             copy.until_at_leader = until_at_leader.max(copy.until_at_leader);
         }
     }
@@ -123,12 +128,8 @@ impl Forwarder {
             self.balance(consumer);
             self.return_waiting_copies(consumer, |of| of == &**route);
         }
-        let message = ConsumerMessage::Reply {
-            reply,
-            tag: None,
-            weight: 0,
-        };
-        self.effects.messages.push((consumer, message));
+        let news = ConsumerMessage::news(reply);
+        self.effects.messages.push((consumer, news));
     }
 
     pub(super) fn deliver(&mut self, shard: ShardId, consumer: ConsumerId, copy: &ForwardedCopy) {
@@ -187,7 +188,7 @@ impl Forwarder {
         consumer: ConsumerId,
         is_of: impl Fn(&str) -> bool,
     ) {
-        for shard in (0..self.setup.shards).map(ShardId) {
+        for shard in (0..self.shards).map(ShardId) {
             for (_, copy) in self.contents[shard].take_copies_of(consumer, &is_of) {
                 self.return_copy(shard, consumer, copy);
             }

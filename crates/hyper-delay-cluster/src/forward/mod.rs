@@ -66,17 +66,17 @@ use hyper_delay_engine::{
 };
 use hyper_delay_protocol::{Refusal, Reply};
 
-/// The configuration of the forwarder.
-#[derive(Debug, Clone)]
+/// How a forwarder begins.
+#[derive(Debug)]
 pub(crate) struct ForwarderSetup {
     /// This node.
-    pub(crate) node: NodeName,
-    pub(crate) shards: u16,
+    node: NodeName,
+    shards: u16,
     /// The lease of a node lasts this long.
-    pub(crate) lease: Duration,
-    pub(crate) front: FrontSettings,
+    lease: Duration,
+    front: FrontSettings,
     /// The longest line of a client.
-    pub(crate) max_line_bytes: usize,
+    max_line_bytes: usize,
 }
 
 impl ForwarderSetup {
@@ -137,7 +137,11 @@ pub(crate) struct ForwarderEffects {
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Forwarder {
-    setup: ForwarderSetup,
+    /// This node.
+    node: NodeName,
+    shards: u16,
+    /// The longest line of a client.
+    max_line_bytes: usize,
     now: Now,
     sessions: Sessions,
     contents: ByShard<TaskContents>,
@@ -156,12 +160,20 @@ pub(crate) struct Forwarder {
 
 impl Forwarder {
     pub(crate) fn new(setup: ForwarderSetup, metrics: Arc<Metrics>, now: Now) -> Self {
-        let (node, shards, lease) = (setup.node.clone(), setup.shards, setup.lease);
+        let ForwarderSetup {
+            node,
+            shards,
+            lease,
+            front,
+            max_line_bytes,
+        } = setup;
         Self {
-            sessions: Sessions::new(node, shards, lease, now.monotonic),
+            sessions: Sessions::new(node.clone(), shards, lease, now.monotonic),
             contents: ByShard::new(shards, |_| TaskContents::new(lease / 2)),
-            front: Front::new(setup.front, shards),
-            setup,
+            front: Front::new(front, shards),
+            node,
+            shards,
+            max_line_bytes,
             now,
             served: ServedConnections::default(),
             queries: LeaderQueries::new(shards, 2 * lease),
@@ -245,7 +257,7 @@ impl Forwarder {
 
     /// Returns why this node reaches no leader, if another process has its name.
     fn rival_reason(&self) -> Option<String> {
-        let node = &self.setup.node;
+        let node = &self.node;
         self.has_rival.then(|| {
             format!("another process has the name of this node ({node}): stop one of them")
         })
@@ -258,9 +270,8 @@ impl Forwarder {
 
     /// Takes what a new configuration says.
     fn configure(&mut self, config: &Config) {
-        self.setup.front = FrontSettings::from(config);
-        self.setup.max_line_bytes = config.max_line_bytes;
-        self.front.set_settings(self.setup.front);
+        self.max_line_bytes = config.max_line_bytes;
+        self.front.set_settings(FrontSettings::from(config));
     }
 
     fn session(&mut self, shard: ShardId) -> &mut LeaderSession {
@@ -278,12 +289,7 @@ impl Forwarder {
         if matches!(to.action, ReplyAction::Silent) {
             return;
         }
-        let message = ConsumerMessage::Reply {
-            reply,
-            tag: to.tag,
-            weight: to.weight,
-        };
-        self.effects.messages.push((to.consumer, message));
+        self.effects.messages.push(to.reply_to.message(Some(reply)));
     }
 }
 

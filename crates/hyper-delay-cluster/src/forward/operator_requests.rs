@@ -2,14 +2,11 @@
 
 use super::{
     Forwarder,
-    leader_session::{PendingRequest, QueueableRequest, ReplyAction},
+    leader_session::{PendingRequest, QueueableRequest},
     wire::ForwardedRequest,
 };
 use crate::shard_of_seq;
-use hyper_delay_engine::{
-    front::{Pending, ReplyTo},
-    scheduler::OperatorRequest,
-};
+use hyper_delay_engine::{front::ReplyTo, scheduler::OperatorRequest};
 use hyper_delay_protocol::AdminRequest;
 
 impl Forwarder {
@@ -20,26 +17,18 @@ impl Forwarder {
         operated: OperatorRequest,
     ) {
         let OperatorRequest { request, actor } = operated;
-        let (route, id) = request.names();
-        let to = PendingRequest {
-            consumer: reply_to.consumer,
-            tag: reply_to.tag,
-            weight: reply_to.weight,
-            route: route.cloned(),
-            id: id.cloned(),
-            change: Pending::NONE,
-            action: ReplyAction::ReplyOnly,
-        };
+        let consumer = reply_to.consumer;
+        let to = PendingRequest::new(reply_to, request.names());
         let shard = match &request {
             // A job is in the shard of its route, like its number.
             AdminRequest::Stop { job } => Some(shard_of_seq(*job)),
             _ => to.route.as_ref().map(|route| self.front.shard_of(route)),
         };
-        let shard = shard.filter(|shard| shard.0 < self.setup.shards);
+        let shard = shard.filter(|shard| shard.0 < self.shards);
         let forwarded = Box::new(ForwardedRequest::Operator(request, actor));
         self.forward(
             shard.unwrap_or_default(),
-            to.consumer,
+            consumer,
             QueueableRequest::Request(forwarded, to),
         );
     }

@@ -7,10 +7,7 @@ use super::{
     wire::{ForwardedRequest, LeaderQuery, LeaderQueryAnswer},
 };
 use crate::ShardId;
-use hyper_delay_engine::{
-    front::{ConsumerMessage, Pending, ReplyTo},
-    scheduler::ConsumerId,
-};
+use hyper_delay_engine::scheduler::ConsumerId;
 
 /// No connection has this number.
 const NO_CONSUMER: ConsumerId = 0;
@@ -27,15 +24,7 @@ impl Forwarder {
     }
 
     fn ask_leader(&mut self, id: QueryId, shard: ShardId, query: LeaderQuery) {
-        let pending = PendingRequest {
-            consumer: NO_CONSUMER,
-            tag: None,
-            weight: 0,
-            route: None,
-            id: None,
-            change: Pending::NONE,
-            action: ReplyAction::Query(id),
-        };
+        let pending = PendingRequest::internal(NO_CONSUMER, ReplyAction::Query(id));
         let request = QueueableRequest::Request(Box::new(ForwardedRequest::Query(query)), pending);
         self.forward(shard, NO_CONSUMER, request);
     }
@@ -67,7 +56,7 @@ impl Forwarder {
 
     pub(super) fn complete_query(&mut self, query: Query) {
         let connections = self.front.len() as u64;
-        let room = self.setup.max_line_bytes;
+        let room = self.max_line_bytes;
         let outcome = query.complete(connections, &self.metrics, room);
         self.effects.report(outcome);
     }
@@ -91,15 +80,7 @@ impl ForwarderEffects {
     /// Passes the answer of a query to the connection or caller that waits for it.
     fn report(&mut self, outcome: QueryOutcome) {
         match outcome {
-            QueryOutcome::Reply(to, reply) => {
-                let ReplyTo {
-                    consumer,
-                    tag,
-                    weight,
-                } = to;
-                let message = ConsumerMessage::Reply { reply, tag, weight };
-                self.messages.push((consumer, message));
-            }
+            QueryOutcome::Reply(to, reply) => self.messages.push(to.message(Some(reply))),
             QueryOutcome::HasConsumers(caller, has) => self.has_consumers.push((caller, has)),
             QueryOutcome::Fresh(caller, fresh) => self.fresh.push((caller, fresh)),
         }

@@ -12,6 +12,7 @@ use crate::ShardId;
 use hyper_delay_engine::{
     front::{
         ClientRequest, FrontInput, NamedSchedule, NoAnswer, OwnRegistration, Pending, Registration,
+        ReplyTo,
     },
     scheduler::{ConsumerId, RouteRequest, UnsentReason},
 };
@@ -54,7 +55,7 @@ impl Forwarder {
     /// This node ends. Its connections close one by one, and what they have in flight has not failed.
     fn ending(&mut self) {
         self.is_ending = true;
-        for shard in (0..self.setup.shards).map(ShardId) {
+        for shard in (0..self.shards).map(ShardId) {
             if self.session(shard).active().is_some() {
                 self.send(shard, ToLeader::Ending);
             }
@@ -85,16 +86,12 @@ impl Forwarder {
             weight,
             grant,
         } = ask;
-        let (route, id) = request.names();
-        let to = PendingRequest {
+        let reply_to = ReplyTo {
             consumer,
             tag,
             weight,
-            route: route.cloned(),
-            id: id.cloned(),
-            change: Pending::NONE,
-            action: ReplyAction::ReplyOnly,
         };
+        let to = PendingRequest::new(reply_to, request.names());
         match request {
             TaskRequest::Ping => self.reply(to, Reply::Pong),
             TaskRequest::Register {
@@ -138,12 +135,12 @@ impl Forwarder {
     pub(super) fn forward_request(&mut self, to: PendingRequest, request: RouteRequest) {
         let shard = self.front.shard_of(request.names().0);
         let request = Box::new(ForwardedRequest::Request(request));
-        let consumer = to.consumer;
+        let consumer = to.reply_to.consumer;
         self.forward(shard, consumer, QueueableRequest::Request(request, to));
     }
 
     fn register(&mut self, to: PendingRequest, route: Arc<str>, registration: Registration) {
-        let (consumer, mode) = (to.consumer, registration.mode);
+        let (consumer, mode) = (to.reply_to.consumer, registration.mode);
         if !self.front.is_open(consumer) {
             return self.reply_or_release(to, None);
         }
@@ -163,7 +160,7 @@ impl Forwarder {
         mut schedule: Schedule,
         grant: Option<Arc<Grant>>,
     ) {
-        let consumer = to.consumer;
+        let consumer = to.reply_to.consumer;
         let named = self
             .front
             .schedule(consumer, &mut schedule, grant.as_deref(), 0);
@@ -271,13 +268,9 @@ impl Forwarder {
             pending,
         } = own;
         let to = PendingRequest {
-            consumer,
-            tag: None,
-            weight: 0,
             route: Some(route.clone()),
-            id: None,
             change: pending,
-            action: ReplyAction::Silent,
+            ..PendingRequest::internal(consumer, ReplyAction::Silent)
         };
         self.forward_request(to, RouteRequest::Register { route, mode });
     }

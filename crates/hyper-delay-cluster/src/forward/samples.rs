@@ -11,7 +11,7 @@ use crate::{
     ShardId,
     log::{Leader, LeaseId, Member},
 };
-use hyper_delay_engine::{front::Pending, ledger::TaskRevision, scheduler::ConsumerId};
+use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
 
 /// The leadership of a node.
 pub(super) fn leader(node: &str, epoch: u64) -> Leader {
@@ -67,13 +67,5 @@ pub(super) fn active(epoch: u64, now: u64) -> ActiveSession {
 
 /// A request of a connection.
 pub(super) fn request(consumer: ConsumerId) -> PendingRequest {
-    PendingRequest {
-        consumer,
-        tag: None,
-        weight: 1,
-        route: None,
-        id: None,
-        change: Pending::NONE,
-        action: ReplyAction::ReplyOnly,
-    }
+    PendingRequest::internal(consumer, ReplyAction::ReplyOnly)
 }

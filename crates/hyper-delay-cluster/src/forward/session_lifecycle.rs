@@ -21,7 +21,7 @@ impl Forwarder {
     /// Advances the session of each shard.
     pub(super) fn advance_sessions(&mut self) {
         let now = self.now.monotonic;
-        for shard in (0..self.setup.shards).map(ShardId) {
+        for shard in (0..self.shards).map(ShardId) {
             self.expire_requests(shard);
             self.check_contents(shard);
             if self.session(shard).is_silent(now) {

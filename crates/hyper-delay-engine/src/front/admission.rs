@@ -6,7 +6,7 @@ use race_wheel::Tick;
 
 use super::{Delivery, Front, Origin, deliveries::Added};
 use crate::scheduler::ConsumerId;
-use hyper_delay_protocol::{Accept, DeliverySelector};
+use hyper_delay_protocol::{Accept, DeliverySelector, Reply};
 
 /// Something of a connection, by its id.
 pub type Addressed<T> = (ConsumerId, Arc<str>, T);
@@ -154,9 +154,28 @@ impl<O: Origin> Front<O> {
         connection.map_or_else(Vec::new, |it| it.deliveries.in_flight_mut(is_it))
     }
 
-    /// A touch has extended the time to answer the delivery in flight that it names: it lasts at least
-    /// until then. Returns where the delivery comes from.
-    pub fn extend(
+    /// The scheduler has answered a touch. If it has found the delivery, the time to answer lasts at
+    /// least until then. Returns where the delivery comes from, if it is in flight.
+    pub fn touched(&mut self, consumer: ConsumerId, reply: &Reply, until: Tick) -> Option<&mut O> {
+        let Reply::Touched {
+            id,
+            route,
+            attempt,
+            deadline: Some(_),
+        } = reply
+        else {
+            return None;
+        };
+        let named = DeliverySelector {
+            id: id.clone(),
+            route: route.clone(),
+            attempt: *attempt,
+        };
+        self.extend(consumer, &named, until)
+    }
+
+    /// The time to answer the delivery in flight of this name lasts at least until then.
+    pub(super) fn extend(
         &mut self,
         consumer: ConsumerId,
         named: &DeliverySelector,

@@ -3,7 +3,11 @@ use std::sync::Arc;
 use race_wheel::Tick;
 
 use super::ConsumerMessage;
-use crate::{authority::Authority, ledger::TaskRevision, scheduler::DeliveryName};
+use crate::{
+    authority::Authority,
+    ledger::TaskRevision,
+    scheduler::{DeliveryName, SentCopy},
+};
 use hyper_delay_protocol::{Accept, DeliverySelector};
 
 /// What a front knows of the place that a delivery comes from.
@@ -44,6 +48,22 @@ pub struct Delivery<O> {
     pub is_lost: bool,
     /// Where it comes from.
     pub origin: O,
+}
+
+impl Delivery<()> {
+    /// Returns what the scheduler of the same server sends, with the id.
+    pub(crate) fn of(copy: SentCopy) -> (Arc<str>, Self) {
+        let delivery = Self {
+            route: copy.route,
+            seq: copy.seq,
+            attempt: copy.attempt,
+            until: copy.until,
+            write_by: copy.write_by,
+            is_lost: false,
+            origin: (),
+        };
+        (copy.id, delivery)
+    }
 }
 
 impl<O> Delivery<O> {

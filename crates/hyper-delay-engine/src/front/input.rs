@@ -112,6 +112,23 @@ pub struct ReplyTo {
     pub weight: u32,
 }
 
+impl ReplyTo {
+    /// Returns the message to the connection that the request is done, with the reply if it has one.
+    #[must_use]
+    pub fn message(self, reply: Option<Reply>) -> (ConsumerId, ConsumerMessage) {
+        let Self {
+            consumer,
+            tag,
+            weight,
+        } = self;
+        let message = match reply {
+            Some(reply) => ConsumerMessage::Reply { reply, tag, weight },
+            None => ConsumerMessage::Done(weight),
+        };
+        (consumer, message)
+    }
+}
+
 /// A message to a connection.
 #[derive(Debug)]
 pub enum ConsumerMessage {
@@ -145,4 +162,16 @@ pub enum ConsumerMessage {
         /// It may be written while this holds. `None`: always.
         authority: Option<Arc<Authority>>,
     },
+}
+
+impl ConsumerMessage {
+    /// Returns the message of news without a request.
+    #[must_use]
+    pub const fn news(reply: Reply) -> Self {
+        Self::Reply {
+            reply,
+            tag: None,
+            weight: 0,
+        }
+    }
 }

@@ -7,10 +7,10 @@ use super::{
     pending_requests::{PendingRequest, ReplyAction},
 };
 use crate::{
-    front::{Admission, ConsumerMessage, Delivery, ReplyTo},
+    front::{Admission, ConsumerMessage, Delivery, GivenNames, Pending, ReplyTo},
     scheduler::{ConsumerId, CopyId, SchedulerMessage, SentCopy, UnsentReason},
 };
-use hyper_delay_protocol::{DeliverySelector, Reply};
+use hyper_delay_protocol::Reply;
 use hyper_delay_store::Store;
 
 impl<S: Store> SingleServer<S> {
@@ -51,8 +51,9 @@ impl<S: Store> SingleServer<S> {
                 };
                 match action {
                     ReplyAction::ReplyOnly => self.reply(to, reply),
-                    action => {
-                        self.reply_and_act(to, reply, action);
+                    ReplyAction::Answer(names) => self.reply_to_answer(to, reply, names),
+                    ReplyAction::Change(pending) => {
+                        self.reply_to_change(to, reply, pending);
                         return true;
                     }
                 }
@@ -61,12 +62,7 @@ impl<S: Store> SingleServer<S> {
                 if let Reply::Unregistered { route, .. } = &reply {
                     self.front.replaced(consumer, route);
                 }
-                let to = ReplyTo {
-                    consumer,
-                    tag: None,
-                    weight: 0,
-                };
-                self.reply(to, reply);
+                self.messages.push((consumer, ConsumerMessage::news(reply)));
             }
             SchedulerMessage::Lost(seq, id) => self.front.lose(consumer, &id, seq),
             SchedulerMessage::Credit(change) => {
@@ -82,43 +78,16 @@ impl<S: Store> SingleServer<S> {
 
     /// Returns whether the scheduler has the copy back.
     fn deliver(&mut self, consumer: ConsumerId, copy: SentCopy) -> bool {
-        let SentCopy {
-            seq,
-            route,
-            id,
-            attempt,
-            until,
-            write_by,
-            ..
-        } = copy;
-        let delivery = Delivery {
-            route: route.clone(),
-            seq,
-            attempt,
-            until,
-            write_by,
-            is_lost: false,
-            origin: (),
-        };
-        match self
-            .front
-            .deliver(consumer, &id, delivery, self.now.monotonic)
-        {
-            Admission::Send(accept) => self.messages.push((
-                consumer,
-                ConsumerMessage::Deliver {
-                    seq,
-                    route,
-                    id,
-                    attempt,
-                    until,
-                    write_by,
-                    accept,
-                    authority: None,
-                },
-            )),
+        let (id, delivery) = Delivery::of(copy);
+        let now = self.now.monotonic;
+        match self.front.deliver(consumer, &id, delivery.clone(), now) {
+            Admission::Send(accept) => {
+                let message = delivery.into_message(id, accept, None);
+                self.messages.push((consumer, message));
+            }
             Admission::Queued => {}
             Admission::Void => {
+                let Delivery { seq, attempt, .. } = delivery;
                 let copy = CopyId { consumer, seq, id };
                 self.not_sent(copy, UnsentReason::Void { attempt });
                 return true;
@@ -127,50 +96,30 @@ impl<S: Store> SingleServer<S> {
         false
     }
 
-    /// Answers a request from whose reply something follows.
-    fn reply_and_act(&mut self, to: ReplyTo, mut reply: Reply, action: ReplyAction) {
-        let consumer = to.consumer;
-        match (action, &mut reply) {
-            (ReplyAction::Change(pending), reply_of_change) => {
-                let own = self.front.answered(consumer, pending, reply_of_change);
-                self.reply(to, reply);
-                if let Some(own) = own {
-                    self.scheduler.bind(consumer, &own.route, own.mode);
-                    self.front.accepted(consumer, own.pending);
-                }
-                return self.balance(consumer);
-            }
-            (
-                ReplyAction::AckWithoutRoute,
-                Reply::Acked {
-                    route,
-                    removed: false,
-                    ..
-                },
-            ) => *route = None,
-            (
-                ReplyAction::Touch(given),
-                Reply::Touched {
-                    id,
-                    route,
-                    attempt,
-                    deadline,
-                },
-            ) => match deadline {
-                None => (*route, *attempt) = (given.route, given.attempt),
-                Some(deadline) => {
-                    let until = self.now.tick_of(*deadline);
-                    let named = DeliverySelector {
-                        id: id.clone(),
-                        route: route.clone(),
-                        attempt: *attempt,
-                    };
-                    self.front.extend(consumer, &named, until);
-                }
-            },
-            _ => {}
+    /// Replies to an ack or a touch.
+    fn reply_to_answer(&mut self, to: ReplyTo, mut reply: Reply, names: GivenNames) {
+        if let Reply::Touched {
+            deadline: Some(deadline),
+            ..
+        } = &reply
+        {
+            let until = self.now.tick_of(*deadline);
+            self.front.touched(to.consumer, &reply, until);
         }
+        names.restore(&mut reply);
         self.reply(to, reply);
+    }
+
+    /// Replies to a request that changes something of its connection if it is accepted.
+    fn reply_to_change(&mut self, to: ReplyTo, mut reply: Reply, pending: Pending) {
+        let consumer = to.consumer;
+        let own = self.front.answered(consumer, pending, &mut reply);
+        self.reply(to, reply);
+        if let Some(own) = own {
+            self.scheduler.bind(consumer, &own.route, own.mode);
+            self.front.accepted(consumer, own.pending);
+        }
+        self.balance(consumer);
     }
 
     /// An id is free on a connection: the delivery that waits for it is sent.

@@ -1,8 +1,7 @@
 use crate::{
-    front::{Pending, ReplyTo},
+    front::{GivenNames, Pending, ReplyTo},
     scheduler::{RequestId, RequestNumber},
 };
-use hyper_delay_protocol::DeliverySelector;
 
 /// A request without an answer.
 #[derive(Debug)]
@@ -18,10 +17,8 @@ pub(super) enum ReplyAction {
     ReplyOnly,
     /// The request changes something of its connection if it is accepted.
     Change(Pending),
-    /// It is an ack without a route. If the ack finds no delivery, the reply has none either.
-    AckWithoutRoute,
-    /// It is a touch, which gave these names. If it finds no delivery, the reply has no others.
-    Touch(Box<DeliverySelector>),
+    /// It is an answer to a delivery, which the client gave these names.
+    Answer(GivenNames),
 }
 
 /// The requests that the scheduler has not answered, by their numbers. The number of one that is

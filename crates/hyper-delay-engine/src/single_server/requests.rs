@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{SingleServer, pending_requests::ReplyAction};
 use crate::{
-    front::{ClientRequest, ConsumerMessage, GivenBack, NamedSchedule, Registration, ReplyTo},
+    front::{ClientRequest, GivenBack, GivenNames, NamedSchedule, Registration, ReplyTo},
     ledger::ScheduleOrder,
     scheduler::{ConsumerId, Nack},
 };
@@ -112,24 +112,14 @@ impl<S: Store> SingleServer<S> {
         let consumer = to.consumer;
         let Some(delivery) = self.front.ack(consumer, &named, self.now.monotonic) else {
             self.scheduler.metrics().unknown_answers.add(1);
-            let acked = confirm.then_some(Reply::Acked {
-                id: named.id,
-                route: named.route,
-                removed: false,
-            });
-            return self.answer(to, acked);
+            let (id, names) = GivenNames::split(named);
+            return self.answer(to, confirm.then(|| names.acked(id)));
         };
         let free = self.free_id(consumer, &named.id);
-        let named_route = named.route.is_some();
-        let revision = delivery.into_revision(named.id);
+        let (id, names) = GivenNames::split(named);
+        let revision = delivery.into_revision(id);
         let number = match confirm {
-            true => {
-                let action = match named_route {
-                    true => ReplyAction::ReplyOnly,
-                    false => ReplyAction::AckWithoutRoute,
-                };
-                Some(self.pending.add(to, action).number)
-            }
+            true => Some(self.pending.add(to, ReplyAction::Answer(names)).number),
             false => {
                 self.answer(to, None);
                 None
@@ -172,28 +162,18 @@ impl<S: Store> SingleServer<S> {
 
     fn touch(&mut self, to: ReplyTo, named: DeliverySelector, extend_ms: Option<u64>) {
         let Some(delivery) = self.front.touch(to.consumer, &named) else {
-            let touched = Reply::Touched {
-                id: named.id,
-                route: named.route,
-                attempt: named.attempt,
-                deadline: None,
-            };
-            return self.reply(to, touched);
+            let (id, names) = GivenNames::split(named);
+            return self.reply(to, names.touched(id));
         };
         let name = delivery.name(named.id.clone());
-        let id = self.pending.add(to, ReplyAction::Touch(Box::new(named)));
+        let (_, names) = GivenNames::split(named);
+        let id = self.pending.add(to, ReplyAction::Answer(names));
         self.scheduler.touch(id, name, extend_ms);
     }
 
     /// Answers a request without the scheduler. Without a reply, its room is free.
     fn answer(&mut self, to: ReplyTo, reply: Option<Reply>) {
-        match reply {
-            Some(reply) => self.reply(to, reply),
-            None => {
-                let done = ConsumerMessage::Done(to.weight);
-                self.messages.push((to.consumer, done));
-            }
-        }
+        self.messages.push(to.message(reply));
     }
 
     /// Returns the id of a delivery that is answered, if others may wait for it.

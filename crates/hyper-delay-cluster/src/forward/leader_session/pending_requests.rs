@@ -4,18 +4,17 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::forward::{deliveries::ServedDelivery, leader_queries::QueryId};
 use hyper_delay_engine::{
-    front::Pending,
+    front::{GivenNames, Pending, ReplyTo},
     scheduler::{ConsumerId, RequestNumber},
 };
-use hyper_delay_protocol::{DeliverySelector, Reply};
+
+/// The route and the id in a request, if any.
+type Names<'a> = (Option<&'a Arc<str>>, Option<&'a Arc<str>>);
 
 /// A request without an answer.
 #[derive(Debug)]
 pub(in crate::forward) struct PendingRequest {
-    pub(in crate::forward) consumer: ConsumerId,
-    pub(in crate::forward) tag: Option<Arc<str>>,
-    /// The part of its connection's room that it takes.
-    pub(in crate::forward) weight: u32,
+    pub(in crate::forward) reply_to: ReplyTo,
     pub(in crate::forward) route: Option<Arc<str>>,
     pub(in crate::forward) id: Option<Arc<str>>,
     /// What it changes of its connection once it is accepted.
@@ -24,28 +23,42 @@ pub(in crate::forward) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// A reply about no delivery has the names that the client gave, and no others.
-    pub(in crate::forward) fn restore_names(&self, reply: &mut Reply) {
-        match (&self.action, reply) {
-            (
-                ReplyAction::Ack(_),
-                Reply::Acked {
-                    route,
-                    removed: false,
-                    ..
-                },
-            ) => *route = self.route.clone(),
-            (
-                ReplyAction::Touch { given_attempt, .. },
-                Reply::Touched {
-                    route,
-                    attempt,
-                    deadline: None,
-                    ..
-                },
-            ) => (*route, *attempt) = (self.route.clone(), *given_attempt),
-            _ => {}
+    /// Creates a request whose reply the client gets, and which changes nothing of its connection.
+    pub(in crate::forward) fn new(reply_to: ReplyTo, names: Names<'_>) -> Self {
+        let (route, id) = names;
+        Self {
+            reply_to,
+            route: route.cloned(),
+            id: id.cloned(),
+            change: Pending::NONE,
+            action: ReplyAction::ReplyOnly,
         }
+    }
+
+    /// Creates a request that no client has sent.
+    pub(in crate::forward) const fn internal(consumer: ConsumerId, action: ReplyAction) -> Self {
+        Self {
+            reply_to: ReplyTo {
+                consumer,
+                tag: None,
+                weight: 0,
+            },
+            route: None,
+            id: None,
+            change: Pending::NONE,
+            action,
+        }
+    }
+
+    /// Returns what the client has named of a delivery that it answers.
+    pub(in crate::forward) fn given_names(&self) -> Option<GivenNames> {
+        let attempt = match self.action {
+            ReplyAction::Ack(_) => None,
+            ReplyAction::Touch { given_attempt } => given_attempt,
+            _ => return None,
+        };
+        let route = self.route.clone();
+        Some(GivenNames { route, attempt })
     }
 }
 
@@ -56,8 +69,6 @@ pub(in crate::forward) enum ReplyAction {
     Ack(ServedDelivery),
     /// The time to answer a delivery is longer.
     Touch {
-        /// Its full name.
-        delivery: DeliverySelector,
         /// The round that the client has named.
         given_attempt: Option<u32>,
     },
@@ -121,9 +132,9 @@ mod tests {
         let mut pending = PendingRequests::default();
         let numbers = [pending.add(request(5)), pending.add(request(6))];
         assert_eq!(numbers, [1, 2]);
-        assert_eq!(pending.answered(2).map(|it| it.consumer), Some(6));
+        assert_eq!(pending.answered(2).map(|it| it.reply_to.consumer), Some(6));
         assert!(pending.answered(2).is_none());
-        assert_eq!(pending.get(1).map(|it| it.consumer), Some(5));
+        assert_eq!(pending.get(1).map(|it| it.reply_to.consumer), Some(5));
     }
 
     #[test]

@@ -157,7 +157,11 @@ fn what_the_leader_may_not_have_taken_is_left_when_a_session_ends() {
     session.granted(&b(), 7, grant(30), at(50));
     let ended = session.end(at(60));
     assert!(ended.active.is_some());
-    let pending: Vec<_> = ended.pending.iter().map(|it| it.consumer).collect();
+    let pending: Vec<_> = ended
+        .pending
+        .iter()
+        .map(|it| it.reply_to.consumer)
+        .collect();
     assert_eq!(pending, [2]);
     let outcomes = ended.unconfirmed.iter();
     let outcomes: Vec<_> = outcomes.map(|(of, (_, it, _))| (*of, it.seq)).collect();

@@ -53,7 +53,7 @@ impl Forwarder {
 
     /// Returns whether there is a session with each leader, and nothing waits for one.
     pub(crate) fn is_quiet(&self) -> bool {
-        let mut shards = (0..self.setup.shards).map(ShardId);
+        let mut shards = (0..self.shards).map(ShardId);
         shards.all(|shard| self.sessions[shard].lends()) && self.sessions.await_no_answer()
     }
 }

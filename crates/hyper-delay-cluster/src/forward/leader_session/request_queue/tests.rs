@@ -32,7 +32,10 @@ fn requests_expire_after_the_patience_and_the_others_keep_their_order() {
     assert_eq!(queue.next_expiry(), Some(Tick::new(100)));
     assert!(queue.expire(Tick::new(99)).is_empty());
     let expired = queue.expire(Tick::new(100));
-    let expired: Vec<_> = expired.iter().map(|pending| pending.consumer).collect();
+    let expired: Vec<_> = expired
+        .iter()
+        .map(|pending| pending.reply_to.consumer)
+        .collect();
     assert_eq!(expired, [1]);
     assert_eq!(queue.next_expiry(), Some(Tick::new(110)));
     assert_eq!(waiting(&mut queue), [2, 3]);
