@@ -1,9 +1,6 @@
 //! Checks of the promises.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     failures::{FailedRounds, SentCopy},
@@ -174,32 +171,17 @@ impl HistoryChecks {
         }
     }
 
-    /// Returns the name of a task. A reply without a route is about the only task of its id.
-    pub(super) fn named(&self, route: Option<&Arc<str>>, id: &Arc<str>) -> TaskName {
-        let id = id.clone();
-        match route {
-            Some(route) => TaskName {
-                route: route.clone(),
-                id,
-            },
-            None => {
-                let mut names = self.tasks.keys();
-                let name = names.find(|name| name.id == id);
-                name.expect("it was scheduled").clone()
-            }
-        }
-    }
-
     /// A leader answers a request.
     pub(super) fn answered(&mut self, reply: &Reply, epoch: u64) -> Result<(), String> {
-        let task = match reply {
-            Reply::Acked { id, route, .. } => Some((route.as_ref(), id)),
-            Reply::Cancelled { id, route, .. } => Some((Some(route), id)),
-            _ => None,
-        };
-        if let Some((route, id)) = task {
-            let task = self.named(route, id);
-            self.end_confirmed(&task, epoch);
+        if let Reply::Acked {
+            id,
+            route: Some(route),
+            ..
+        }
+        | Reply::Cancelled { id, route, .. } = reply
+        {
+            let (route, id) = (route.clone(), id.clone());
+            self.end_confirmed(&TaskName { route, id }, epoch);
         }
         match &mut self.stored {
             Some(stored) => stored.check_reply(reply, epoch),

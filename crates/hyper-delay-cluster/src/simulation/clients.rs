@@ -136,21 +136,34 @@ pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
 }
 
 pub(super) fn request_event(consumer: ConsumerId, request: TaskRequest) -> ForwarderEvent {
-    request_event_with(consumer, request, None)
+    sends(consumer, client_request(request))
 }
 
-fn request_event_with(
+/// The same for an answer to a delivery of this route. Its tag says so, as the reply about no delivery
+/// has no route that the answer has not given.
+pub(super) fn answer_event(
     consumer: ConsumerId,
+    route: &Arc<str>,
     request: TaskRequest,
-    grant: Option<Arc<Grant>>,
 ) -> ForwarderEvent {
-    let ask = ClientRequest {
+    let answer = ClientRequest {
+        tag: Some(route.clone()),
+        ..client_request(request)
+    };
+    sends(consumer, answer)
+}
+
+fn client_request(request: TaskRequest) -> ClientRequest {
+    ClientRequest {
         tag: None,
         request,
         weight: 1,
-        grant,
-    };
-    ForwarderEvent::Input(FrontInput::Requested(consumer, vec![ask]))
+        grant: None,
+    }
+}
+
+fn sends(consumer: ConsumerId, request: ClientRequest) -> ForwarderEvent {
+    ForwarderEvent::Input(FrontInput::Requested(consumer, vec![request]))
 }
 
 impl World {
@@ -376,7 +389,11 @@ impl World {
     fn send(&mut self, client: usize, request: TaskRequest, token: Option<Arc<Grant>>) {
         if let Some((consumer, life)) = self.clients.clients[client].connection {
             let delay = self.random.u64(0..3 * MILLI);
-            let event = request_event_with(consumer, request, token);
+            let request = ClientRequest {
+                grant: token,
+                ..client_request(request)
+            };
+            let event = sends(consumer, request);
             self.after(delay, SimulationEvent::Forwarder(life, event));
         }
     }

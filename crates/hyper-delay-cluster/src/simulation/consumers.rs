@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     FaultSet,
-    clients::{ClientDelivery, request_event},
+    clients::{ClientDelivery, answer_event, request_event},
     events::{ProcessId, SimulationEvent},
     links::SLOWEST,
     node::CREDIT,
@@ -38,7 +38,7 @@ impl World {
             return;
         };
         match message {
-            ConsumerMessage::Reply { reply, .. } => {
+            ConsumerMessage::Reply { reply, tag, .. } => {
                 let (task, ends) = match reply {
                     Reply::Scheduled { id, route, .. } => {
                         let tracked = self.checks.tasks.get_mut(&TaskName { route, id });
@@ -46,7 +46,11 @@ impl World {
                         return;
                     }
                     Reply::Acked { id, route, removed } => {
-                        let task = self.checks.named(route.as_ref(), &id);
+                        let of = tag.expect("an answer has the route of its delivery as its tag");
+                        if route.is_some_and(|route| route != of) {
+                            self.check(Err(format!("the ack of {id} has another route")));
+                        }
+                        let task = TaskName { route: of, id };
                         let acked = self.checks.acked(&task, removed);
                         self.check(acked);
                         (task, removed)
@@ -273,7 +277,7 @@ impl World {
             }
             _ => {}
         }
-        self.forwarder(life, Some(request_event(consumer, request)));
+        self.forwarder(life, Some(answer_event(consumer, &task.route, request)));
     }
 
     /// An ack or a cancel is sent.
