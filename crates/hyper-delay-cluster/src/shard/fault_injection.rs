@@ -26,10 +26,14 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    /// Returns whether a route of this shard has consumers. `None`: this node does not lead the shard.
-    pub(crate) fn has_consumers(&self, route: &str, shards: u16) -> Option<bool> {
+    /// Returns whether a route of this shard has consumers. `None`: this node does not lead the shard, or
+    /// not all of the `nodes` have told it of their connections.
+    pub(crate) fn has_consumers(&self, route: &str, shards: u16, nodes: usize) -> Option<bool> {
         let is_of_it = shard_of(route, shards) == self.setup.shard;
         let leading = self.leading.as_ref().filter(|_| is_of_it)?;
+        if self.serving_nodes.ready_nodes() < nodes {
+            return None;
+        }
         let query = LeaderQuery::HasConsumers(route.into());
         let answer = leading.answer_query(query, self.applied());
         Some(matches!(answer, LeaderQueryAnswer::HasConsumers(true)))

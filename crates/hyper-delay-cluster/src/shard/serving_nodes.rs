@@ -73,6 +73,12 @@ impl ServingNodes {
         true
     }
 
+    /// Returns the number of nodes that have reported all that they have.
+    #[cfg(test)]
+    pub(super) fn ready_nodes(&self) -> usize {
+        self.peers.values().filter(|peer| peer.is_ready()).count()
+    }
+
     /// The leadership has ended, and with it the sessions. Returns their nodes.
     pub(super) fn end(&mut self) -> impl Iterator<Item = PeerId> {
         self.hold_until = None;

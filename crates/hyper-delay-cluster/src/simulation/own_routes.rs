@@ -209,13 +209,14 @@ impl World {
         if !processes.iter().all(|process| process.forwarder.is_quiet()) {
             return Ok(false);
         }
+        let count = self.charter.shards;
         for route in &self.own_routes.all {
             let has = processes
                 .iter()
                 .any(|process| process.forwarder.has_route(route));
             let shards = processes.iter().flat_map(|process| &process.shards);
             let mut known =
-                shards.filter_map(|shard| shard.has_consumers(route, self.charter.shards));
+                shards.filter_map(|shard| shard.has_consumers(route, count, processes.len()));
             let at_leader = known.next();
             if at_leader.is_some_and(|at_leader| at_leader != has) {
                 return Err(format!(
