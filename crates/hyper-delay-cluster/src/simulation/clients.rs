@@ -39,11 +39,16 @@ pub(super) struct SimulatedClients {
     /// The percentage of deliveries that are given back or not answered.
     pub(super) lazy: u8,
     pub(super) clients: Vec<SimulatedClient>,
+    /// Draws other credits for registrations, if clients change theirs.
+    credits: Option<fastrand::Rng>,
     /// The number of the last connection.
     last: ConsumerId,
     /// The processes that the connections are or were to.
     pub(super) processes: BTreeMap<ConsumerId, ProcessId>,
 }
+
+/// The credits that clients ask for.
+const CREDITS: [u16; 4] = [1, 2, 5, 30];
 
 /// A client.
 #[derive(Debug, Default)]
@@ -51,8 +56,8 @@ pub(super) struct SimulatedClient {
     /// Its connection and the process that it is to.
     pub(super) connection: Option<(ConsumerId, ProcessId)>,
     pub(super) credit: Option<u16>,
-    /// The last connection on which a registration has succeeded.
-    pub(super) registered: Option<ConsumerId>,
+    /// The last connection on which a registration has succeeded, and its credit.
+    pub(super) registered: Option<(ConsumerId, u16)>,
     /// What it has and has not answered, by id.
     pub(super) in_flight: BTreeMap<Arc<str>, ClientDelivery>,
 }
@@ -76,9 +81,10 @@ impl SimulatedClients {
             let name = names.find(|name| shard_of(name, shards).0 == shard);
             name.expect("there is one").into()
         };
+        let mut credits = fastrand::Rng::with_seed(seed ^ 0x6372_6500);
         let mut clients = vec![SimulatedClient::default()];
         for _ in 0..random.usize(1..=3) {
-            let credit = *random.choice(&[1, 2, 5, 30]).expect("there are some");
+            let credit = *random.choice(&CREDITS).expect("there are some");
             clients.push(SimulatedClient {
                 credit: random.bool().then_some(credit),
                 ..SimulatedClient::default()
@@ -96,6 +102,7 @@ impl SimulatedClients {
                 .bool()
                 .then(|| Accept::only(&[])),
             lazy: random.u8(0..40),
+            credits: (credits.u8(0..4) == 0).then_some(credits),
             clients,
             last: 0,
             processes: BTreeMap::new(),
@@ -261,6 +268,11 @@ impl World {
             return;
         }
         let name = clients.routes[route].clone();
+        if joins && let Some(random) = &mut self.clients.credits {
+            let credit = random.choice(&CREDITS).copied();
+            self.clients.clients[client].credit = credit.filter(|_| random.bool());
+        }
+        let clients = &self.clients;
         let request = match joins {
             false => TaskRequest::Unregister { route: name },
             true => TaskRequest::Register {

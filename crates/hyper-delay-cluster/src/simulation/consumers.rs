@@ -82,8 +82,8 @@ impl World {
                         self.register_again(client, consumer, &route, pause);
                         return;
                     }
-                    Reply::Registered { .. } => {
-                        self.clients.clients[client].registered = Some(consumer);
+                    Reply::Registered { credit, .. } => {
+                        self.clients.clients[client].registered = Some((consumer, credit));
                         return;
                     }
                     _ => return,
@@ -102,8 +102,9 @@ impl World {
                 accept,
                 ..
             } => {
-                let has_registered = self.clients.clients[client].registered == Some(consumer);
-                let accepted = self.clients.accept.filter(|_| has_registered);
+                let registered = self.clients.clients[client].registered;
+                let registered = registered.filter(|(on, _)| *on == consumer);
+                let accepted = self.clients.accept.filter(|_| registered.is_some());
                 if accept != accepted.unwrap_or_default() {
                     self.check(Err(format!("{id} is delivered for a client of {accept:?}")));
                 }
@@ -122,10 +123,10 @@ impl World {
                 self.is_delivered_once(&id, seq, sent);
                 let now = self.nodes[life.node].drift.now(at).monotonic.value();
                 let asked = self.clients.clients[client].credit.unwrap_or(CREDIT);
-                let credit = match has_registered {
-                    true => asked,
+                let credit = match registered {
+                    Some((_, credit)) => credit,
                     // Its own route has the credit of before.
-                    false => asked.max(CREDIT),
+                    None => asked.max(CREDIT),
                 };
                 let in_flight = &mut self.clients.clients[client].in_flight;
                 // The clock of the leader can be fast.

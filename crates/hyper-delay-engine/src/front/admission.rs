@@ -18,8 +18,8 @@ pub enum Admission {
     Send(Accept),
     /// The connection has another one with the same id: it waits.
     Queued,
-    /// It goes back as never sent, and comes again in another round: the connection takes no more, or
-    /// could not tell it from an earlier one.
+    /// It goes back as never sent, and comes again in another round: the connection takes no more, its
+    /// credit was lowered meanwhile, or it could not tell it from an earlier one.
     Void,
 }
 
@@ -43,7 +43,10 @@ impl<O: Origin> Front<O> {
         if deliveries.len() > 2 * credit + 64 && deliveries.may_scan() {
             deliveries.prune(now);
         }
-        match deliveries.add(id, delivery, now) {
+        if connection.has_too_many(now, 1) {
+            return Admission::Void;
+        }
+        match connection.deliveries.add(id, delivery, now) {
             Added::InFlight => Admission::Send(connection.options.accept()),
             Added::Queued => {
                 self.waiting.insert(consumer);
@@ -61,7 +64,8 @@ impl<O: Origin> Front<O> {
 
     /// An id is free on a connection. Returns the next delivery of it, which counts as in flight from
     /// now on, and the compressions that the connection accepts. `None` instead of them: it goes back
-    /// as never sent, as its task has expired, or the connection takes no more.
+    /// as never sent, as its task has expired, the connection takes no more, or its credit was lowered
+    /// meanwhile.
     pub fn release(
         &mut self,
         consumer: ConsumerId,
@@ -77,7 +81,9 @@ impl<O: Origin> Front<O> {
             self.waiting.remove(&consumer);
         }
         let delivery = delivery?;
-        let goes_back = connection.is_closing || delivery.origin.has_expired(now);
+        let goes_back = connection.is_closing
+            || delivery.origin.has_expired(now)
+            || connection.has_too_many(now, 0);
         let accept = (!goes_back).then(|| connection.options.accept());
         Some((delivery, accept))
     }

@@ -10,8 +10,8 @@ use crate::shard::ShardId;
 /// has more in flight than its credit, whatever the shards do, and nothing is asked before a
 /// delivery. A shard that has more for the connection reports that it *wants* credit. It gets the
 /// free credit, or what others give back: a share of what a shard holds that does not want more,
-/// and of one that wants more, what it has beyond the one that asks. Each shard keeps one at least,
-/// if there is enough for all.
+/// and of one that wants more, what it has beyond the one that asks. So a shard that has nothing for the
+/// connection keeps no credit that another one needs.
 #[derive(Debug)]
 pub(super) struct CreditLoans {
     credit: u16,
@@ -174,6 +174,11 @@ impl CreditLoans {
         all.fold(0, u16::saturating_add)
     }
 
+    /// Whether the shards have more than the credit, which was lowered.
+    pub(super) fn are_exceeded(&self) -> bool {
+        self.lent() > self.credit
+    }
+
     /// The credit that no shard has.
     fn free(&self) -> u16 {
         self.credit.saturating_sub(self.lent())
@@ -259,10 +264,9 @@ impl CreditLoans {
         let Some(has) = wanting.map(|loan| loan.lent).min() else {
             return;
         };
-        let least = u16::from(self.share() > 0);
         let back = |loan: &CreditLoan| match loan.wants {
             true => loan.lent.saturating_sub(has) / 2 + u16::from(has == 0 && loan.lent == 1),
-            false => (loan.lent.saturating_sub(least)).div_ceil(2),
+            false => loan.lent.div_ceil(2),
         };
         let asked = |loan: &CreditLoan| !loan.is_open() || loan.recalled > 0;
         let open = self.loans.iter_mut().filter(|(_, loan)| !asked(loan));

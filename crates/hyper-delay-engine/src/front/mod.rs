@@ -122,6 +122,19 @@ impl<O: Origin> Connection<O> {
         self.deliveries.set_credit(credit);
     }
 
+    /// Whether the connection would have more deliveries in flight than its credit with so many more. A
+    /// scheduler sends no more than it was lent, so this can only be after the credit was lowered, and until
+    /// the schedulers have returned the rest.
+    fn has_too_many(&self, now: Tick, more: u16) -> bool {
+        let credit = usize::from(self.loans.credit());
+        // Those whose time has passed are among them.
+        let can_have = self.deliveries.len() + usize::from(more) > credit;
+        can_have && self.loans.are_exceeded() && {
+            let used = self.used(now, |_| true).saturating_add(more);
+            usize::from(used) > credit
+        }
+    }
+
     /// Returns the number of deliveries in flight that are of this kind and can be answered in time.
     fn used(&self, now: Tick, is_it: impl Fn(&O) -> bool) -> u16 {
         let used = self
@@ -283,11 +296,12 @@ impl<O: Origin> Front<O> {
             self.refused(consumer, pending);
             return None;
         }
+        let asked = pending.credit();
         let own = self.accepted(consumer, pending);
-        if let Reply::Registered { credit, .. } = reply
-            && let Some((of_connection, _)) = self.options(consumer)
-        {
-            *credit = of_connection;
+        if let Reply::Registered { credit, .. } = reply {
+            // The connection can be closed by now.
+            let of_connection = self.options(consumer).map(|(credit, _)| credit);
+            *credit = of_connection.or(asked).unwrap_or(*credit);
         }
         own
     }
@@ -303,7 +317,7 @@ impl<O: Origin> Front<O> {
         let change = pending.0.as_ref()?;
         let is_refused = match (change.cause, why) {
             // The next leader learns of no registration that the client has asked for in vain.
-            (Cause::Register(_), _) | (Cause::Schedule, NoAnswer::Unsent) => true,
+            (Cause::Register { .. }, _) | (Cause::Schedule, NoAnswer::Unsent) => true,
             // A task may have been scheduled, whose route needs a consumer.
             (Cause::Schedule, NoAnswer::Lost) => false,
             // The next leader learns of its registration, and of none that was to end.
@@ -327,7 +341,7 @@ impl<O: Origin> Front<O> {
                 Ok(asked) => return Some(OwnRegistration::new(asked)),
                 Err(effect) => effect,
             },
-            Cause::Register(options) => {
+            Cause::Register { options, .. } => {
                 if let Some(options) = options {
                     connection.options.grant(options);
                     connection.update_credit();
@@ -346,7 +360,11 @@ impl<O: Origin> Front<O> {
         else {
             return;
         };
-        if let Cause::Register(Some(options)) = change.cause {
+        if let Cause::Register {
+            options: Some(options),
+            ..
+        } = change.cause
+        {
             connection.options.refuse(options);
             connection.update_credit();
         }

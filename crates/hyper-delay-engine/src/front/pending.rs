@@ -28,8 +28,12 @@ pub enum NoAnswer {
 /// What the change is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// A registration, with the options that it asks for.
-    Register(Option<OptionsId>),
+    /// A registration, with the options that it asks for, and the credit of its connection if it is
+    /// accepted.
+    Register {
+        options: Option<OptionsId>,
+        credit: u16,
+    },
     Unregister,
     /// A schedule on the connection's own route, which is registered once it is accepted.
     Schedule,
@@ -55,7 +59,16 @@ impl Pending {
     #[must_use]
     pub fn is_registration(&self) -> bool {
         let change = self.0.as_ref();
-        change.is_some_and(|change| matches!(change.cause, Cause::Register(_) | Cause::OwnRoute))
+        change
+            .is_some_and(|change| matches!(change.cause, Cause::Register { .. } | Cause::OwnRoute))
+    }
+
+    /// Returns the credit of the connection if this registration is accepted, and no later one.
+    pub(super) fn credit(&self) -> Option<u16> {
+        match self.0.as_ref()?.cause {
+            Cause::Register { credit, .. } => Some(credit),
+            Cause::Unregister | Cause::Schedule | Cause::OwnRoute => None,
+        }
     }
 
     /// Returns the route that the connection has, or has no longer, once the request is accepted.

@@ -93,7 +93,10 @@ impl<O: Origin> Front<O> {
         if options.is_some() {
             connection.update_credit();
         }
-        let cause = Cause::Register(options);
+        let cause = Cause::Register {
+            options,
+            credit: credit.unwrap_or_else(|| connection.options.credit()),
+        };
         Ok(self.ask(consumer, route, cause, |it, route| {
             it.ask(route, Some(mode))
         }))

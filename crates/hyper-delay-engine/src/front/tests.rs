@@ -211,6 +211,22 @@ fn a_lower_credit_is_recalled_at_once_and_a_higher_one_lent_with_the_reply() {
 }
 
 #[test]
+fn a_registration_that_is_answered_after_the_end_of_its_connection_has_its_credit() {
+    for (asked, answered) in [(None, 256), (Some(5), 5)] {
+        let mut front = front(&Config::default());
+        let route = "a".into();
+        let pending = front.register(ONE, &route, registration(asked), 0);
+        front.close(ONE);
+        let mut reply = Reply::Registered { route, credit: 0 };
+        front.answered(ONE, pending.unwrap(), &mut reply);
+        let Reply::Registered { credit, .. } = reply else {
+            panic!("{reply:?}");
+        };
+        assert_eq!(credit, answered);
+    }
+}
+
+#[test]
 fn routes_are_limited_for_one_connection_and_for_all() {
     let config = Config {
         max_routes_per_connection: 2,

@@ -191,3 +191,35 @@ fn at_random_the_credit_is_kept_and_nothing_waits_forever() {
         assert_eq!(waiting, 0, "seed {seed}: {shards:?} {lending:?}");
     }
 }
+
+#[test]
+fn shards_that_have_nothing_give_all_of_their_credit_to_one_that_wants_it() {
+    let shards = [A, B, C];
+    for credit in 1..20 {
+        let mut lending = CreditLoans::new(credit);
+        let mut lent = BTreeMap::new();
+        for shard in shards {
+            lending.open(shard, 0);
+            for change in lending.balance() {
+                if let LoanChange::Lend(shard, more) = change {
+                    *lent.entry(shard).or_insert(0) += more;
+                }
+            }
+        }
+        // The shard has always more for the connection, and the others return what they are asked for.
+        for _ in 0..100 {
+            lending.set_wanting(B);
+            for change in lending.balance() {
+                match change {
+                    LoanChange::Lend(shard, more) => *lent.entry(shard).or_insert(0) += more,
+                    LoanChange::Recall(shard, back) => {
+                        assert_ne!(shard, B);
+                        *lent.get_mut(&shard).unwrap() -= back;
+                        lending.returned(shard, back);
+                    }
+                }
+            }
+        }
+        assert_eq!(lent.get(&B), Some(&credit), "{credit}: {lent:?}");
+    }
+}

@@ -72,6 +72,7 @@ impl World {
             },
         };
         let now = self.now;
+        let has_too_many = self.has_too_many(connection, 1);
         let admission = self.front.deliver(connection, &id, delivery.clone(), now);
         let takes_more =
             self.model.open.contains(&connection) && !self.model.closing.contains(&connection);
@@ -82,7 +83,7 @@ impl World {
                     && (&it.route, it.attempt) == (&delivery.route, delivery.attempt)
             }
         });
-        if !takes_more || confuses {
+        if !takes_more || confuses || has_too_many {
             return assert_eq!(admission, Admission::Void);
         }
         let before = self.model.in_flight(connection, &id);
@@ -110,6 +111,17 @@ impl World {
             state,
             is_in_flight: !is_queued,
         });
+    }
+
+    /// Whether a connection would have more in flight than its credit, which was lowered, with so many
+    /// more.
+    fn has_too_many(&self, connection: ConsumerId, more: usize) -> bool {
+        let limit = self.model.credit_limit(connection);
+        let sent = self.model.sent.iter();
+        let in_flight = sent.filter(|it| {
+            it.connection == connection && it.is_in_flight && it.delivery.until > self.now
+        });
+        self.loans.lent(connection) > limit && in_flight.count() + more > usize::from(limit)
     }
 
     pub(super) fn ack(&mut self, connection: ConsumerId) {
@@ -229,6 +241,7 @@ impl World {
             self.model.closing.contains(&connection) || next.delivery.origin.has_expired(now),
         );
         self.model.sent.push(next);
+        let goes_back = goes_back || self.has_too_many(connection, 0);
         let accept = self.model.accept(connection);
         let released = released.map(|(it, accept)| (it.seq, accept));
         assert_eq!(released, Some((seq, (!goes_back).then_some(accept))));

@@ -29,6 +29,13 @@ impl LoansOfAll {
         self.0.remove(&connection);
     }
 
+    /// Returns what a connection has lent, with what is to come back.
+    pub(super) fn lent(&self, connection: ConsumerId) -> u16 {
+        let loans = self.0.get(&connection).into_iter();
+        let shards = loans.flat_map(|loans| &loans.shards);
+        shards.map(|loan| loan.kept + loan.owed).sum()
+    }
+
     /// Something happens to a loan.
     pub(super) fn step(
         &mut self,
