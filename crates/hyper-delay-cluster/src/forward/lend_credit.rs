@@ -17,12 +17,10 @@ impl Forwarder {
                 continue;
             }
             let used = self.front.used(consumer, now, |it| it.shard == shard);
-            let credit = self.front.begin_loan(consumer, shard, used);
+            let changes = self.front.begin_loan(consumer, shard, used);
+            self.send_loan_changes(consumer, changes);
             if !self.front.has_route_of(consumer, shard) {
                 self.front.retire(consumer, shard);
-            }
-            if credit > 0 {
-                self.send(shard, ToLeader::Lent(consumer, credit));
             }
             self.balance(consumer);
         }
@@ -46,9 +44,14 @@ impl Forwarder {
             .recount(consumer, shard, now, |it| it.shard == shard)
     }
 
-    /// Carries out the changes of what a connection lends.
+    /// Lends what is free of the credit of a connection, and recalls what others need.
     pub(super) fn balance(&mut self, consumer: ConsumerId) {
-        for change in self.front.balance(consumer) {
+        let changes = self.front.balance(consumer);
+        self.send_loan_changes(consumer, changes);
+    }
+
+    fn send_loan_changes(&mut self, consumer: ConsumerId, changes: Vec<LoanChange>) {
+        for change in changes {
             match change {
                 LoanChange::Lend(shard, credit) => {
                     self.send(shard, ToLeader::Lent(consumer, credit));

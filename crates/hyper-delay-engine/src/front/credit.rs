@@ -76,20 +76,23 @@ impl CreditLoans {
         self.credit = credit;
     }
 
-    /// A shard takes part, or its leader is known again. Copies from before use this much. Returns how
-    /// much it is lent: what they use, as far as that is free. More would be used at once if the leader
-    /// knows that some of the copies have ended.
-    pub(super) fn open(&mut self, shard: ShardId, used: u16) -> u16 {
+    /// A shard takes part, or its leader is known again. Copies from before use this much of its loan.
+    /// Returns what to tell the leader, in this order. What is not free is recalled before it is lent,
+    /// as the leader would use it for other copies if it knows that some of those have ended.
+    pub(super) fn open(&mut self, shard: ShardId, used: u16) -> Vec<LoanChange> {
         self.loans.remove(&shard);
-        let lent = used.min(self.free());
+        let beyond = used.saturating_sub(self.free());
         self.loans.insert(
             shard,
             CreditLoan {
-                lent,
+                lent: used,
+                recalled: beyond,
                 ..CreditLoan::default()
             },
         );
-        lent
+        let recall = (beyond > 0).then_some(LoanChange::Recall(shard, beyond));
+        let lend = (used > 0).then_some(LoanChange::Lend(shard, used));
+        recall.into_iter().chain(lend).collect()
     }
 
     /// A shard takes part, if it does not yet.
@@ -174,7 +177,7 @@ impl CreditLoans {
         all.fold(0, u16::saturating_add)
     }
 
-    /// Whether the shards have more than the credit, which was lowered.
+    /// Whether the shards have more than the credit. It was lowered, and they have not returned it.
     pub(super) fn are_exceeded(&self) -> bool {
         self.lent() > self.credit
     }

@@ -10,10 +10,15 @@ use crate::{
 
 impl<O: Origin> Front<O> {
     /// The scheduler of a shard knows a connection, whose deliveries in flight use this much. Returns
-    /// how much it is lent.
-    pub fn begin_loan(&mut self, consumer: ConsumerId, shard: ShardId, used: u16) -> u16 {
+    /// what it is lent, and what of that it is to return.
+    pub fn begin_loan(
+        &mut self,
+        consumer: ConsumerId,
+        shard: ShardId,
+        used: u16,
+    ) -> Vec<LoanChange> {
         let connection = self.connections.get_mut(&consumer);
-        connection.map_or(0, |connection| connection.loans.open(shard, used))
+        connection.map_or_else(Vec::new, |it| it.loans.open(shard, used))
     }
 
     /// The scheduler of a shard takes part in the credit of a connection, if it does not yet.

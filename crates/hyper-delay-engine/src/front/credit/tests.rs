@@ -74,8 +74,25 @@ fn what_is_in_flight_counts_while_the_leader_is_not_known() {
     lending.set_wanting(B);
     lending.set_used(A, 6);
     assert_eq!(lending.balance(), [LoanChange::Lend(B, 1)]);
-    lending.open(A, 6);
+    assert_eq!(lending.open(A, 6), [LoanChange::Lend(A, 6)]);
     assert_eq!(lending.balance(), []);
+}
+
+#[test]
+fn what_is_in_flight_beyond_a_lower_credit_is_recalled_from_the_next_leader() {
+    let mut lending = CreditLoans::new(10);
+    for (shard, used) in [(A, 4), (B, 3)] {
+        lending.open(shard, used);
+    }
+    lending.set_credit(5);
+    lending.balance();
+    lending.close(A, 4);
+    let changes = lending.open(A, 4);
+    assert_eq!(changes, [LoanChange::Recall(A, 2), LoanChange::Lend(A, 4)]);
+    assert!(lending.are_exceeded(), "more than 5 are in flight");
+    assert_eq!(lending.balance(), [], "it is on its way");
+    lending.returned(A, 2);
+    assert!(!lending.are_exceeded());
 }
 
 #[test]
@@ -106,11 +123,24 @@ struct Model {
     used: u16,
     waiting: u16,
     last_sent: bool,
+    /// Its leader is not known.
+    is_closed: bool,
 }
 
 impl Model {
+    /// What its leader may use.
+    fn kept(&self) -> u16 {
+        match self.is_closed {
+            true => 0,
+            false => self.credit.saturating_sub(self.debt),
+        }
+    }
+
     /// Returns what it says: credit, and whether it wants some.
     fn step(&mut self) -> (u16, Option<bool>) {
+        if self.is_closed {
+            return (0, None);
+        }
         let back = self.debt.min(self.credit.saturating_sub(self.used));
         self.credit -= back;
         self.debt -= back;
@@ -132,6 +162,29 @@ impl Model {
         self.used += sent;
         self.waiting -= sent;
     }
+}
+
+/// The leader of a shard is not known any more, or there is another one. That knows of some more copies
+/// that they have ended.
+fn change_leader(
+    random: &mut fastrand::Rng,
+    lending: &mut CreditLoans,
+    shards: &mut BTreeMap<ShardId, Model>,
+    id: ShardId,
+) {
+    let shard = shards.get_mut(&id).unwrap();
+    if !shard.is_closed {
+        lending.close(id, shard.used);
+        shard.is_closed = true;
+        return;
+    }
+    let changes = lending.open(id, shard.used);
+    *shard = Model {
+        used: random.u16(0..=shard.used),
+        waiting: shard.waiting,
+        ..Model::default()
+    };
+    carry_out(changes, shards);
 }
 
 fn carry_out(changes: Vec<LoanChange>, shards: &mut BTreeMap<ShardId, Model>) {
@@ -165,6 +218,9 @@ fn at_random_the_credit_is_kept_and_nothing_waits_forever() {
                 if is_end || random.bool() {
                     shard.used -= random.u16(0..=shard.used);
                 }
+                if shard.is_closed {
+                    lending.set_used(*id, shard.used);
+                }
                 let (back, wants) = shard.step();
                 if back > 0 {
                     lending.returned(*id, back);
@@ -180,9 +236,20 @@ fn at_random_the_credit_is_kept_and_nothing_waits_forever() {
                 lending.set_credit(credit);
                 most = most.max(credit);
             }
+            for id in [A, B, C] {
+                let changes = match is_end {
+                    true => shards[&id].is_closed,
+                    false => random.u8(0..60) == 0,
+                };
+                if changes {
+                    change_leader(&mut random, &mut lending, &mut shards, id);
+                }
+            }
             carry_out(lending.balance(), &mut shards);
             let used: u16 = shards.values().map(|shard| shard.used).sum();
             assert!(used <= most, "seed {seed}: {used} of {most}");
+            let kept: u16 = shards.values().map(Model::kept).sum();
+            assert!(kept <= credit, "seed {seed}: {kept} are kept of {credit}");
             if is_end && shards.values().all(|shard| shard.waiting == 0) {
                 break;
             }
