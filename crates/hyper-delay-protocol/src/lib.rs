@@ -70,8 +70,8 @@ pub use refusal::{Code, Refusal};
 pub use reply::{Reason, Reply};
 pub use reply_encoder::Encoder;
 pub use request::{
-    AdminRequest, DeliverySelector, Line, ReadRequest, RegisterMode, Request, Schedule,
-    SessionRequest, TaskRequest,
+    AdminRequest, DeliverySelector, Line, ReadRequest, RegisterMode, Request, RequestNames,
+    Schedule, SessionRequest, TaskRequest,
 };
 pub use stats::{Counts, RouteStats, Stats};
 pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};

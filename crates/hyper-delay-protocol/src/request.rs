@@ -15,7 +15,7 @@ pub use task::{DeliverySelector, RegisterMode, Schedule, TaskRequest};
 use super::Credential;
 
 /// The route and the id in a request, if any.
-type Names<'a> = (Option<&'a Arc<str>>, Option<&'a Arc<str>>);
+pub type RequestNames<'a> = (Option<&'a Arc<str>>, Option<&'a Arc<str>>);
 
 /// A parsed line of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum Request {
 impl Request {
     /// The route and the id in the request, if any.
     #[must_use]
-    pub const fn names(&self) -> Names<'_> {
+    pub const fn names(&self) -> RequestNames<'_> {
         match self {
             Self::Session(_) => (None, None),
             Self::Task(request) => request.names(),

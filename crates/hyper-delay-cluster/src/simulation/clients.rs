@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
+    client_requests::{client_request, request_event, requested},
     events::{ProcessId, SimulationEvent},
     task_name::TaskName,
     world::{MILLI, START, World},
@@ -15,7 +16,6 @@ use hyper_delay_engine::{
 use hyper_delay_protocol::{
     Accept, Compression, Headers, RegisterMode, Schedule, TaskRequest, Terms, access::Grant,
 };
-use hyper_delay_store::{ReadStore as _, Space, fake::Fake, record};
 
 /// The first client schedules and cancels; it can take deliveries, as the others do.
 const PRODUCER: usize = 0;
@@ -134,43 +134,6 @@ impl SimulatedClients {
         let mut clients = self.clients.iter();
         clients.position(|client| client.connection.is_some_and(|(it, _)| it == consumer))
     }
-}
-
-/// Returns whether a replica has the content of a task.
-pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
-    let key = record::key::task(seq);
-    disk.get(Space::Tasks, &key).expect("it is whole").is_some()
-}
-
-pub(super) fn request_event(consumer: ConsumerId, request: TaskRequest) -> ForwarderEvent {
-    sends(consumer, client_request(request))
-}
-
-/// The same for an answer to a delivery of this route. Its tag says so, as the reply about no delivery
-/// has no route that the answer has not given.
-pub(super) fn answer_event(
-    consumer: ConsumerId,
-    route: &Arc<str>,
-    request: TaskRequest,
-) -> ForwarderEvent {
-    let answer = ClientRequest {
-        tag: Some(route.clone()),
-        ..client_request(request)
-    };
-    sends(consumer, answer)
-}
-
-fn client_request(request: TaskRequest) -> ClientRequest {
-    ClientRequest {
-        tag: None,
-        request,
-        weight: 1,
-        grant: None,
-    }
-}
-
-fn sends(consumer: ConsumerId, request: ClientRequest) -> ForwarderEvent {
-    ForwarderEvent::Input(FrontInput::Requested(consumer, vec![request]))
 }
 
 impl World {
@@ -405,7 +368,7 @@ impl World {
                 grant: token,
                 ..client_request(request)
             };
-            let event = sends(consumer, request);
+            let event = requested(consumer, request);
             self.after(delay, SimulationEvent::Forwarder(life, event));
         }
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{
     FaultSet,
-    clients::{ClientDelivery, answer_event, request_event},
+    client_requests::{answer_event, request_event},
+    clients::ClientDelivery,
     events::{ProcessId, SimulationEvent},
     links::SLOWEST,
     node::CREDIT,

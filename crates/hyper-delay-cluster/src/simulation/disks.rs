@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::world::{MILLI, World};
 use crate::{ShardId, replica::AppliedEntry, shard::Shard};
 use hyper_delay_store::{
-    DiskSpace, Space,
+    DiskSpace, ReadStore as _, Space,
     fake::Fake,
     record::{self, key},
 };
@@ -13,6 +13,12 @@ use hyper_delay_store::{
 /// A second disk is only lost when nothing of before the first loss is on its way any more, and
 /// the journal is not shortened by what was known then.
 const PAUSE: u64 = 12_000 * MILLI;
+
+/// Returns whether a replica has the content of a task.
+pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
+    let key = key::task(seq);
+    disk.get(Space::Tasks, &key).expect("it is whole").is_some()
+}
 
 /// Losses of disks.
 #[derive(Debug)]

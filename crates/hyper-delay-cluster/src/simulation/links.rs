@@ -295,7 +295,7 @@ impl World {
                 );
             }
             let disk = &self.nodes[life.node].disks[usize::from(authority.shard())];
-            if !super::clients::has_content(disk, *seq) {
+            if !super::disks::has_content(disk, *seq) {
                 let event = ForwarderEvent::Input(FrontInput::NotSent(copy, UnsentReason::Gone));
                 return self.after(0, SimulationEvent::Forwarder(life, event));
             }

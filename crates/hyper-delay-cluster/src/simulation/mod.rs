@@ -3,6 +3,7 @@
 //! seed.
 
 mod checks;
+mod client_requests;
 mod clients;
 mod consumers;
 mod disks;

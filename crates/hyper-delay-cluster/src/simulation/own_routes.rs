@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    clients::request_event,
+    client_requests::request_event,
     events::{ProcessId, SimulationEvent},
     task_name::TaskName,
     world::{MILLI, START, World},

@@ -17,6 +17,7 @@
 //! A consumer without a socket is one more connection to the front.
 
 mod admission;
+mod connection;
 mod credit;
 mod deliveries;
 mod delivery;
@@ -50,13 +51,11 @@ use crate::{
     scheduler::ConsumerId,
     shard::{ShardId, shard_of},
 };
-use credit::CreditLoans;
-use deliveries::Deliveries;
+use connection::Connection;
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Accept, RegisterMode, Reply};
-use options::RegistrationOptions;
 use pending::Cause;
-use registrations::{Effect, Registrations};
+use registrations::Effect;
 
 /// The part of the configuration that concerns the front.
 #[derive(Debug, Clone, Copy)]
@@ -92,56 +91,6 @@ pub struct Front<O> {
     /// The connections that have deliveries which wait for their ids.
     waiting: BTreeSet<ConsumerId>,
     new_ids: NewIds,
-}
-
-/// A connection of a client.
-#[derive(Debug)]
-struct Connection<O> {
-    routes: Registrations,
-    options: RegistrationOptions,
-    loans: CreditLoans,
-    deliveries: Deliveries<O>,
-    /// It takes no further deliveries.
-    is_closing: bool,
-}
-
-impl<O: Origin> Connection<O> {
-    fn new(credit: u16) -> Self {
-        Self {
-            routes: Registrations::default(),
-            options: RegistrationOptions::new(credit),
-            loans: CreditLoans::new(credit),
-            deliveries: Deliveries::new(credit),
-            is_closing: false,
-        }
-    }
-
-    fn update_credit(&mut self) {
-        let credit = self.options.credit_limit();
-        self.loans.set_credit(credit);
-        self.deliveries.set_credit(credit);
-    }
-
-    /// Whether the connection would have more deliveries in flight than its credit with so many more. A
-    /// scheduler sends no more than it was lent, so this can only be after the credit was lowered, and until
-    /// the schedulers have returned the rest.
-    fn has_too_many(&self, now: Tick, more: u16) -> bool {
-        let credit = usize::from(self.loans.credit());
-        // Those whose time has passed are among them.
-        let can_have = self.deliveries.len() + usize::from(more) > credit;
-        can_have && self.loans.are_exceeded() && {
-            let used = self.used(now, |_| true).saturating_add(more);
-            usize::from(used) > credit
-        }
-    }
-
-    /// Returns the number of deliveries in flight that are of this kind and can be answered in time.
-    fn used(&self, now: Tick, is_it: impl Fn(&O) -> bool) -> u16 {
-        let used = self
-            .deliveries
-            .count(|it| it.until > now && is_it(&it.origin));
-        u16::try_from(used).unwrap_or(u16::MAX)
-    }
 }
 
 impl<O: Origin> Front<O> {

@@ -286,6 +286,22 @@ fn a_route_that_another_connection_takes_is_gone() {
 }
 
 #[test]
+fn a_route_that_is_taken_counts_for_both_connections_until_its_registration_is_answered() {
+    let config = Config {
+        max_routes: 2,
+        ..Config::default()
+    };
+    let mut front = front(&config);
+    let first = register(&mut front, ONE, "a").unwrap();
+    front.accepted(ONE, first);
+    let second = register(&mut front, TWO, "a").unwrap();
+    assert!(register(&mut front, TWO, "b").is_err());
+    front.accepted(TWO, second);
+    front.replaced(ONE, "a");
+    assert!(register(&mut front, TWO, "b").is_ok());
+}
+
+#[test]
 fn an_own_route_that_another_connection_takes_is_registered_with_the_next_schedule() {
     let mut front = front(&Config::default());
     let first = schedule(&mut front, ONE).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Names;
+use super::RequestNames;
 use crate::BulkRequest;
 
 /// A change that an operator requests. The audit contains it with its sender.
@@ -44,7 +44,7 @@ pub enum AdminRequest {
 impl AdminRequest {
     /// The route and the id in the request, if any.
     #[must_use]
-    pub const fn names(&self) -> Names<'_> {
+    pub const fn names(&self) -> RequestNames<'_> {
         match self {
             Self::Kick { route, id } | Self::Delete { route, id } => (Some(route), Some(id)),
             Self::Bulk(bulk) => (Some(&bulk.route), None),

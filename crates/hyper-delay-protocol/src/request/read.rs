@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Names;
+use super::RequestNames;
 use crate::{BulkRequest, Filter, ListRequest};
 
 /// A query, which changes nothing. The answer comes from the disk, from the scheduler, or from both.
@@ -70,7 +70,7 @@ pub enum ReadRequest {
 impl ReadRequest {
     /// The route and the id in the request, if any.
     #[must_use]
-    pub const fn names(&self) -> Names<'_> {
+    pub const fn names(&self) -> RequestNames<'_> {
         match self {
             Self::Dead { route, .. } => (Some(route), None),
             Self::Get { route, id, .. } => (Some(route), Some(id)),

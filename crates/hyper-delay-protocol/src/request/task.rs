@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Names;
+use super::RequestNames;
 use crate::{Accept, Compression, Headers, Terms};
 
 /// A request of a producer or a consumer. The scheduler takes those of a connection in the order in
@@ -68,7 +68,7 @@ pub enum TaskRequest {
 impl TaskRequest {
     /// The route and the id in the request, if any.
     #[must_use]
-    pub const fn names(&self) -> Names<'_> {
+    pub const fn names(&self) -> RequestNames<'_> {
         match self {
             Self::Register { route, .. } | Self::Unregister { route } => (Some(route), None),
             Self::Schedule(Schedule { route, id, .. }) => (route.as_ref(), id.as_ref()),
@@ -129,7 +129,7 @@ pub struct Schedule {
     pub payload: Box<[u8]>,
     /// Whether to replace a task that has the same route and id and other content.
     pub replace: bool,
-    /// Names and values that its deliveries carry beside the payload. They are not content.
+    /// RequestNames and values that its deliveries carry beside the payload. They are not content.
     pub headers: Headers,
     /// Settings of this task, which override those of the route and of the server. `None`: none.
     #[serde(with = "crate::node_encoding::terms")]

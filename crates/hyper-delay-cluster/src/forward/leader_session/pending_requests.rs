@@ -7,9 +7,7 @@ use hyper_delay_engine::{
     front::{GivenNames, Pending, ReplyTo},
     scheduler::{ConsumerId, RequestNumber},
 };
-
-/// The route and the id in a request, if any.
-type Names<'a> = (Option<&'a Arc<str>>, Option<&'a Arc<str>>);
+use hyper_delay_protocol::RequestNames;
 
 /// A request without an answer.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub(in crate::forward) struct PendingRequest {
 
 impl PendingRequest {
     /// Creates a request whose reply the client gets, and which changes nothing of its connection.
-    pub(in crate::forward) fn new(reply_to: ReplyTo, names: Names<'_>) -> Self {
+    pub(in crate::forward) fn new(reply_to: ReplyTo, names: RequestNames<'_>) -> Self {
         let (route, id) = names;
         Self {
             reply_to,

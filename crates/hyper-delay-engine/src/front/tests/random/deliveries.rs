@@ -113,8 +113,7 @@ impl World {
         });
     }
 
-    /// Whether a connection would have more in flight than its credit, which was lowered, with so many
-    /// more.
+    /// Whether so many more deliveries are too many for the credit of a connection, which was lowered.
     fn has_too_many(&self, connection: ConsumerId, more: usize) -> bool {
         let limit = self.model.credit_limit(connection);
         let sent = self.model.sent.iter();
