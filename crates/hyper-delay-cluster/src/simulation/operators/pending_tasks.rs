@@ -78,6 +78,11 @@ impl PendingTasks {
         *self.removed.entry(name.route.clone()).or_default() += 1;
     }
 
+    /// A task may have been pending for a while within the entry.
+    pub(super) fn came_for_a_while(&mut self, name: &TaskName) {
+        *self.added.entry(name.route.clone()).or_default() += 1;
+    }
+
     /// Checks the tasks that the entry has made: one of the tokens of each had not reached its limit.
     /// The entry does not say whether tasks were removed before.
     pub(super) fn check(&self, sent: &TaskTokens) -> Result<(), String> {

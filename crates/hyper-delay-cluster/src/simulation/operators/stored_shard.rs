@@ -93,6 +93,10 @@ impl StoredShard {
             _ => {}
         }
         if let Some(before) = before.filter(|_| !is_same) {
+            if before.is_dead() {
+                // It can have been kicked before it was removed.
+                self.pending.came_for_a_while(name);
+            }
             self.gone.insert(before.seq, self.last);
         }
         before
