@@ -35,9 +35,9 @@ impl<O: Origin> Connection<O> {
         self.deliveries.set_credit(credit);
     }
 
-    /// Whether so many more deliveries are too many for the credit of the connection. Schedulers send no
-    /// more than they were lent. So this can only be after the credit was lowered, until they have
-    /// returned what is lent beyond it.
+    /// Whether `more` deliveries would exceed the credit of the connection. Schedulers send no more than
+    /// they were lent, so this happens only after the credit was lowered, until they have returned the
+    /// excess.
     pub(super) fn has_too_many(&self, now: Tick, more: u16) -> bool {
         let credit = usize::from(self.loans.credit());
         // Those whose time has passed are among them.

@@ -177,7 +177,8 @@ impl CreditLoans {
         all.fold(0, u16::saturating_add)
     }
 
-    /// Whether the shards have more than the credit. It was lowered, and they have not returned it.
+    /// Whether the shards have more than the credit: it was lowered, and they have not returned the
+    /// excess yet.
     pub(super) fn are_exceeded(&self) -> bool {
         self.lent() > self.credit
     }

@@ -129,7 +129,7 @@ pub struct Schedule {
     pub payload: Box<[u8]>,
     /// Whether to replace a task that has the same route and id and other content.
     pub replace: bool,
-    /// RequestNames and values that its deliveries carry beside the payload. They are not content.
+    /// Names and values that its deliveries carry beside the payload. They are not content.
     pub headers: Headers,
     /// Settings of this task, which override those of the route and of the server. `None`: none.
     #[serde(with = "crate::node_encoding::terms")]

@@ -113,7 +113,7 @@ impl World {
         });
     }
 
-    /// Whether so many more deliveries are too many for the credit of a connection, which was lowered.
+    /// Whether `more` deliveries would exceed the credit of a connection that has lowered it.
     fn has_too_many(&self, connection: ConsumerId, more: usize) -> bool {
         let limit = self.model.credit_limit(connection);
         let sent = self.model.sent.iter();
