@@ -7,3 +7,5 @@
 
 pub mod backup;
 pub mod salvage;
+
+mod retrying_index;

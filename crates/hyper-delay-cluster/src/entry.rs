@@ -1,7 +1,7 @@
 //! An entry of a journal.
 //!
 //! ```text
-//! version: u8 (1), length of the header: u8, header (postcard),
+//! version: u8 (1 or 2), length of the header: u8, header (postcard),
 //! length of the body: u32, body (an LZ4 block),
 //! checksum: u64 (XXH3 over all of the above)
 //! ```
@@ -13,15 +13,21 @@
 //! space: u8, kind: u8 (0 put, 1 removal), length of the key: u16, key,
 //! and after a put: length of the value: u32, value
 //! ```
+//!
+//! An entry has version 2 if a record in it has version 3. A server of version 0.3 reads entries of
+//! version 1 only, so it stops before such a record rather than when it leads.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::ShardId;
-use hyper_delay_store::{Batch, Space};
+use hyper_delay_store::{Batch, Space, record};
 
-/// The version of entries that this server reads and writes.
-const VERSION: u8 = 1;
+/// The version of entries whose records all have version 1 or 2.
+const PLAIN: u8 = 1;
+
+/// The newest version of entries that this server reads and writes.
+const VERSION: u8 = 2;
 
 /// The longest body that is decompressed. A group ends far below it, and no line of a client is
 /// longer than 1 MiB in a cluster.
@@ -92,10 +98,14 @@ impl EntryChange {
     /// Encodes the change with a header, whose fields `counted` and `clears` are set.
     pub(crate) fn encode(&mut self, header: EntryHeader) -> EncodedEntry {
         let mut body = Vec::new();
+        let mut version = PLAIN;
         let header = match self {
             Self::Writes(batch) => {
                 body.reserve(batch.bytes());
                 for (space, key, value) in batch.last_writes() {
+                    if value.is_some_and(record::needs_version_3) {
+                        version = VERSION;
+                    }
                     append(&mut body, space, key, value);
                 }
                 EntryHeader {
@@ -113,7 +123,7 @@ impl EntryChange {
         let header = postcard::to_allocvec(&header).expect("a vector takes every header");
         let compressed = lz4_flex::block::compress(&body);
         let mut bytes = Vec::with_capacity(header.len() + compressed.len() + 16);
-        bytes.push(VERSION);
+        bytes.push(version);
         bytes.push(u8::try_from(header.len()).expect("a header has at most 255 bytes"));
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(&length(&body).to_le_bytes());
@@ -157,7 +167,7 @@ fn parts(entry: &[u8]) -> Result<(EntryHeader, &[u8]), BadEntry> {
     use BadEntry::{Damaged, Newer};
     match entry.first() {
         None => return Err(Damaged("it is empty")),
-        Some(&VERSION) => {}
+        Some(&(PLAIN | VERSION)) => {}
         Some(0) => return Err(Damaged("its version 0 does not exist")),
         Some(&newer) => return Err(Newer(newer)),
     }
@@ -274,9 +284,9 @@ mod tests {
 
     fn batch() -> Batch {
         let mut batch = Batch::new();
-        batch.put(Space::Names, *b"b", *b"1");
-        batch.put(Space::Names, *b"b", *b"2");
-        batch.put(Space::Tasks, *b"key", vec![b'x'; 10_000]);
+        batch.put(Space::Names, *b"b", *b"\x011");
+        batch.put(Space::Names, *b"b", *b"\x012");
+        batch.put(Space::Tasks, *b"key", vec![1; 10_000]);
         batch.put(Space::Meta, *b"empty", *b"");
         batch.remove(Space::Waiting, *b"gone");
         batch.count_schedule();
@@ -335,13 +345,40 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_has_version_2_only_with_a_record_of_version_3() {
+        let mut content = record::Task {
+            fire_at: 7,
+            compression: hyper_delay_protocol::Compression::None,
+            payload: b"hello",
+            terms: None,
+            headers: r#"{"a":"b"}"#,
+            delay_ms: None,
+        };
+        for (delay_ms, version) in [(None, PLAIN), (Some(5), VERSION)] {
+            content.delay_ms = delay_ms;
+            let mut batch = batch();
+            batch.put(Space::Tasks, *b"content", record::encode(&content));
+            let encoded = EntryChange::Writes(batch).encode(HEADER).bytes;
+            assert_eq!(encoded[0], version);
+            let (_, EntryChange::Writes(read)) = decode(&encoded).unwrap() else {
+                panic!("it clears a space");
+            };
+            let written = record::encode(&content);
+            assert!(
+                read.into_writes()
+                    .any(|(_, _, value)| value == Some(written.clone()))
+            );
+        }
+    }
+
+    #[test]
     fn an_entry_of_a_newer_server_says_what_to_do() {
         let mut encoded = EntryChange::Clear(Space::DoneOdd).encode(HEADER).bytes;
         encoded[0] = VERSION + 1;
         let error = decode(&encoded).unwrap_err().to_string();
         assert_eq!(
             error,
-            "its version is 2, and this server reads 1: upgrade this node"
+            "its version is 3, and this server reads 2: upgrade this node"
         );
     }
 }

@@ -25,6 +25,8 @@ pub struct Sizes {
     /// The rows of one slice of the forecast, so that a batch waits at most about a millisecond for
     /// it.
     pub forecast_rows: usize,
+    /// The rows of the index of retrying tasks that are checked at once.
+    pub retrying_rows: usize,
     /// Called when one of these sizes was reached.
     pub reached: fn(Size),
 }
@@ -50,6 +52,8 @@ pub enum Size {
     MendNumbers,
     /// [`Sizes::forecast_rows`].
     ForecastRows,
+    /// [`Sizes::retrying_rows`].
+    RetryingRows,
 }
 
 impl Sizes {
@@ -64,6 +68,7 @@ impl Sizes {
         mend_rows: 4_096,
         mend_numbers: 1 << 21,
         forecast_rows: 2_048,
+        retrying_rows: 256,
         reached: |_| {},
     };
 
@@ -79,6 +84,7 @@ impl Sizes {
         mend_rows: 3,
         mend_numbers: 2,
         forecast_rows: 3,
+        retrying_rows: 2,
         reached: counts::reached,
     };
 }

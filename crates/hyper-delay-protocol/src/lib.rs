@@ -46,6 +46,7 @@ mod json_writer;
 
 mod dead_letter;
 mod delivery;
+mod failure;
 mod operator_requests;
 mod reply;
 mod reply_encoder;
@@ -62,6 +63,7 @@ pub use compression::Compression;
 pub use credential::Credential;
 pub use dead_letter::DeadTask;
 pub use delivery::Delivery;
+pub use failure::{FailureKind, LastFailure};
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};
 pub use operator_requests::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};

@@ -1,5 +1,7 @@
 use std::{collections::BTreeMap, fmt, io::Read};
 
+use crate::retrying_index::{RetryingIndex, RetryingTasks};
+
 use super::{BackupError, format::BackupHeader, reader::BackupReader};
 use hyper_delay_store::{
     Bytes, Space, SpaceRow, StoreError,
@@ -76,6 +78,9 @@ pub(super) struct ConsistencyCheck {
     /// Tasks that expire, according to `names` and to the index in `meta`.
     expiring: SetHash,
     indexed: SetHash,
+    /// Retrying tasks, according to `names` and to the index in `meta`.
+    retrying: RetryingTasks,
+    retrying_index: RetryingIndex,
     /// The counts that `names` gives, less those in `counts`, by key of the route. The empty route
     /// has the sums.
     counts: BTreeMap<Bytes, StoredCounts>,
@@ -117,6 +122,7 @@ impl ConsistencyCheck {
         if self.expiring != self.indexed {
             return Err("its names and its index of expiry differ".to_owned());
         }
+        self.retrying_index.check(&self.retrying)?;
         // Tasks of an older server are not in the bytes.
         let is_zero = |counts: &StoredCounts| counts.tasks() == [0; 3];
         if let Some((key, _)) = self.counts.iter().find(|(_, counts)| !is_zero(counts)) {
@@ -172,6 +178,7 @@ impl ConsistencyCheck {
         if let Place::Waiting(at) = name.place {
             self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
         }
+        self.retrying.add(route, &name);
         self.total.add(&name);
         for route in [route, ""] {
             self.counts.entry(key::route(route)).or_default().add(&name);
@@ -209,6 +216,7 @@ impl ConsistencyCheck {
                     let name: ExpiryEntry<'_> = record::decode(value)?;
                     self.indexed.add(&(position, name.route, name.id));
                 }
+                self.retrying_index.add(key, value)?;
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use hyper_delay_engine::{
     sizes::Sizes,
 };
 use hyper_delay_fjall::{Embedded, OpenOptions, data_directory::RESTORING};
-use hyper_delay_protocol::{Compression, Headers, Terms};
+use hyper_delay_protocol::{Compression, FailureKind, Headers, LastFailure, Terms};
 use hyper_delay_store::{Durability, ReadStore as _, Space, SpaceRow, Store, fake::Fake};
 
 const NOW: u64 = 1_000_000_000_000;
@@ -57,15 +57,29 @@ fn fill<S: Store>(store: &Arc<S>) {
             outcome => panic!("{outcome:?}"),
         }
     };
-    let [_, parked, dead, finished] = ["waiting", "parked", "dead", "finished"].map(&mut revision);
+    let [waiting, parked, dead, finished] =
+        ["waiting", "parked", "dead", "finished"].map(&mut revision);
+    let failure = LastFailure {
+        at: NOW,
+        kind: FailureKind::AckTimeout,
+        reason: None,
+    };
+    let retry = Op::Retry {
+        revision: waiting,
+        at: NOW + 2,
+        attempt: 1,
+        failures: 1,
+        failure: Some(Box::new(failure)),
+    };
     let bury = Op::Bury {
         revision: dead,
         at: NOW,
         attempt: 3,
         failures: 2,
         reason: None,
+        failure: None,
     };
-    for op in [Op::Park(parked), bury, Op::Finish(finished)] {
+    for op in [retry, Op::Park(parked), bury, Op::Finish(finished)] {
         let outcome = ledger.apply(&op, NOW).unwrap();
         assert_eq!(outcome, Outcome::Applied(true), "{op:?}");
     }

@@ -1,3 +1,5 @@
+use crate::retrying_index::RetryingIndex;
+
 use super::{
     faults::{FileFault, FileFaults},
     stopped_store::StoppedStore,
@@ -21,6 +23,8 @@ pub(super) struct MetaSpace {
     pub(super) operator_rows: Vec<(Vec<u8>, Vec<u8>)>,
     /// The index of expiry: its keys with the routes and ids of the tasks.
     pub(super) expiring: SetHash,
+    /// The index of retrying tasks: its rows, and the numbers of tasks, by route.
+    pub(super) retrying: RetryingIndex,
 }
 
 impl MetaSpace {
@@ -56,7 +60,7 @@ impl MetaSpace {
         meta
     }
 
-    /// Decodes a row of the index of expiry, of a paused route, of the audit or of a bulk operation.
+    /// Decodes a row of an index, of a paused route, of the audit or of a bulk operation.
     /// Returns whether a repair copies the row.
     fn check(&mut self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
         if let Some(route) = key.strip_prefix(key::PAUSED) {
@@ -73,6 +77,8 @@ impl MetaSpace {
             let entry: ExpiryEntry<'_> = record::decode(value)?;
             self.expiring.add(&(key, entry.route, entry.id));
         }
+        // A repair makes the index anew.
+        self.retrying.add(key, value)?;
         if let Some(number) = key.strip_prefix(key::JOBS) {
             key::number_of(number)?;
             record::decode::<BulkJob>(value)?;

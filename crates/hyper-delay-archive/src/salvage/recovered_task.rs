@@ -50,6 +50,9 @@ impl TaskParts {
         let reason = state_rows
             .iter()
             .find_map(|state_row| state_row.reason.clone());
+        let failure = state_rows
+            .iter()
+            .find_map(|state_row| state_row.failure.clone());
         let Some(state_row) = state_rows
             .into_iter()
             .max_by_key(|state_row| state_row.rank())
@@ -87,6 +90,7 @@ impl TaskParts {
                 digest: found.digest,
                 bytes: found.bytes,
                 terms: found.terms,
+                failure,
             },
             reason: reason.filter(|_| matches!(state_row.place, Place::Dead(_))),
             is_named,

@@ -4,11 +4,12 @@ use std::{
 };
 
 use super::recovered_task::RecoveredTask;
+use crate::retrying_index::RetryingTasks;
 use hyper_delay_engine::ledger::entry_key;
 use hyper_delay_fjall::{Embedded, OpenOptions};
 use hyper_delay_store::{
     Batch, Bytes, Durability, ReadStore as _, Space, Store as _, StoreError,
-    record::{self, ExpiryEntry, Name, StoredCounts, TaskEntry, key},
+    record::{self, ExpiryEntry, Name, RetryingEntry, StoredCounts, TaskEntry, key},
 };
 
 /// Writes tasks into a new store.
@@ -22,6 +23,8 @@ pub(super) struct RepairWriter {
     bytes: usize,
     /// The counts by key of the route. The empty route has the sums.
     counts: BTreeMap<Bytes, StoredCounts>,
+    /// The retrying tasks.
+    retrying: RetryingTasks,
     /// The sequence number after the highest one that was written.
     next: u64,
     /// Whether a task without a row in `names` was written. Another revision of it can follow.
@@ -39,6 +42,7 @@ impl RepairWriter {
             names: HashMap::new(),
             bytes: 0,
             counts: BTreeMap::new(),
+            retrying: RetryingTasks::default(),
             next: 1,
             has_nameless: false,
         })
@@ -72,6 +76,10 @@ impl RepairWriter {
             let value = record::encode(&ExpiryEntry { route, id });
             self.put(Space::Meta, &key, &value)?;
         }
+        if let Some(key) = name.retrying_key(route) {
+            let value = record::encode(&RetryingEntry { id });
+            self.put(Space::Meta, &key, &value)?;
+        }
         let state = record::encode(name);
         self.put(Space::Names, &key, &state)?;
         if self.has_nameless {
@@ -81,6 +89,7 @@ impl RepairWriter {
         self.batch.count_schedule();
         self.next = self.next.max(name.seq.saturating_add(1));
         self.count(route, |counts| counts.add(name));
+        self.retrying.add(route, name);
         Ok(replaced)
     }
 
@@ -98,6 +107,10 @@ impl RepairWriter {
         self.batch.remove(space, place);
         if let Some(key) = name.expiry_key() {
             self.batch.remove(Space::Meta, key);
+        }
+        if let Some(key) = name.retrying_key(route) {
+            self.batch.remove(Space::Meta, key);
+            self.retrying.remove(route, &name);
         }
         self.batch.remove(Space::Tasks, key::task(name.seq));
         self.batch.count_removal();
@@ -124,6 +137,13 @@ impl RepairWriter {
             if !counts.is_empty() {
                 self.put(Space::Counts, &route, &record::encode(&counts))?;
             }
+        }
+        for (route, count) in std::mem::take(&mut self.retrying).into_counts() {
+            self.put(
+                Space::Meta,
+                &key::retrying_count(&route),
+                &record::encode(&count),
+            )?;
         }
         let numbers = record::encode(&numbers.max(self.next));
         self.put(Space::Meta, key::NUMBERS, &numbers)?;

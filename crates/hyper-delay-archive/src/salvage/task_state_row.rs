@@ -1,3 +1,4 @@
+use hyper_delay_protocol::LastFailure;
 use hyper_delay_store::{
     Space, StoreError,
     record::{self, Digest, EntryRow, Name, Place, key},
@@ -24,6 +25,8 @@ pub(super) struct TaskStateRow {
     pub(super) digest: Option<Digest>,
     /// The reason for its death. `None` unless the row is in `dead`.
     pub(super) reason: Option<Box<str>>,
+    /// Its last failure. `None` unless the row is in `names`.
+    pub(super) failure: Option<Box<LastFailure>>,
 }
 
 impl TaskStateRow {
@@ -61,6 +64,7 @@ impl TaskStateRow {
             failures: entry.failures,
             digest: None,
             reason: reason.map(Box::from),
+            failure: None,
         })
     }
 
@@ -79,6 +83,7 @@ impl TaskStateRow {
             failures: name.failures,
             digest: Some(name.digest),
             reason: None,
+            failure: name.failure,
         })
     }
 

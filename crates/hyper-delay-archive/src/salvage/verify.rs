@@ -1,5 +1,7 @@
 use std::{collections::BTreeMap, io, path::Path};
 
+use crate::retrying_index::RetryingTasks;
+
 use super::{
     SalvageError,
     faults::FileFaults,
@@ -45,6 +47,7 @@ pub fn verify(
         },
         counts: BTreeMap::new(),
         expiring: SetHash::default(),
+        retrying: RetryingTasks::default(),
         report,
     };
     store.check_tables(&mut faults);
@@ -61,6 +64,7 @@ pub fn verify(
     }
     verifier.compare_counts(&store, &mut faults)?;
     verifier.compare_expiry()?;
+    verifier.compare_retrying()?;
     let missing = MissingCommits::read(directory, &store, &mut faults)?;
     if missing.findings.is_empty() {
         verifier.verified.notes = faults.take_tail();
@@ -82,6 +86,7 @@ struct Verifier<'a> {
     counts: BTreeMap<Bytes, StoredCounts>,
     /// The tasks that expire: their keys in the index of expiry, their routes and ids.
     expiring: SetHash,
+    retrying: RetryingTasks,
     report: &'a mut dyn FnMut(&str) -> io::Result<()>,
 }
 
@@ -109,6 +114,7 @@ impl Verifier<'_> {
         if let Some(key) = task.name.expiry_key() {
             self.expiring.add(&(&*key, &*task.route, &*task.id));
         }
+        self.retrying.add(&task.route, &task.name);
         for route in [&*task.route, ""] {
             let counts = self.counts.entry(key::route(route)).or_default();
             counts.add(&task.name);
@@ -133,6 +139,13 @@ impl Verifier<'_> {
             indexed.len(),
             tasks.len()
         ))
+    }
+
+    fn compare_retrying(&mut self) -> Result<(), SalvageError> {
+        match self.meta.retrying.check(&self.retrying) {
+            Ok(()) => Ok(()),
+            Err(what) => self.report_finding(&format!("space meta: {what}")),
+        }
     }
 
     fn compare_counts(

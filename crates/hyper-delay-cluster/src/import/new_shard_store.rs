@@ -7,7 +7,7 @@ use hyper_delay_store::{
     Batch, Bytes, Durability, Space, Store, StoreError,
     record::{
         self,
-        key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
+        key::{self, AUDIT, EXPIRY, JOBS, PAUSED, RETRYING},
     },
 };
 
@@ -99,7 +99,7 @@ impl<S: Store> NewShardStore<S> {
 fn is_counted(space: Space, key: &[u8]) -> bool {
     match space {
         Space::Counts => false,
-        Space::Meta => [PAUSED, JOBS, AUDIT, EXPIRY]
+        Space::Meta => [PAUSED, JOBS, AUDIT, EXPIRY, RETRYING]
             .iter()
             .any(|it| key.starts_with(it)),
         _ => true,

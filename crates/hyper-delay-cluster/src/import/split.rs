@@ -10,8 +10,8 @@ use crate::{Charter, ShardId, first_seq, shard_of};
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
     record::{
-        self, AuditLine, BulkJob, JobState, Name, StoredCounts,
-        key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
+        self, AuditLine, BulkJob, JobState, Name, RetryingEntry, StoredCounts,
+        key::{self, AUDIT, EXPIRY, JOBS, PAUSED, RETRYING_PREFIX},
         sharded_number,
     },
 };
@@ -69,6 +69,7 @@ pub(crate) fn split<S: Store, T: Store>(
         numbering: TaskNumbering::of(charter, tasks),
         targets,
         rows: RowCounts::default(),
+        retrying_counts: BTreeMap::new(),
     };
     for space in Space::ALL {
         match space {
@@ -79,6 +80,7 @@ pub(crate) fn split<S: Store, T: Store>(
     }
     let jobs = splitting.operations(source)?;
     splitting.numbers()?;
+    splitting.write_retrying_counts()?;
     let total = splitting.counts(&counts)?;
     let remembered =
         splitting.rows[Space::DoneEven as usize] + splitting.rows[Space::DoneOdd as usize];
@@ -97,6 +99,8 @@ struct ShardSplitter<'a, T> {
     targets: &'a mut [NewShardStore<T>],
     /// The rows that were written.
     rows: RowCounts,
+    /// The numbers of retrying tasks by shard and route. The empty route has the sum.
+    retrying_counts: BTreeMap<(u16, Box<str>), u64>,
 }
 
 impl<T: Store> ShardSplitter<'_, T> {
@@ -138,7 +142,9 @@ impl<T: Store> ShardSplitter<'_, T> {
                 Space::Names => {
                     let name: Name = record::decode(&value)?;
                     let seq = self.number(space, name.seq)?;
-                    value = record::encode(&Name { seq, ..name });
+                    let name = Name { seq, ..name };
+                    self.retrying(&key, &name)?;
+                    value = record::encode(&name);
                     crate::shard_of_seq(seq)
                 }
                 // Their keys end with the number.
@@ -151,6 +157,22 @@ impl<T: Store> ShardSplitter<'_, T> {
             self.put(shard, space, key, value)?;
         }
         Ok(())
+    }
+
+    /// Writes the row of a retrying task in their index, and counts it.
+    fn retrying(&mut self, name_key: &[u8], name: &Name) -> Result<(), ImportError> {
+        let malformed = || StoreError::damage("read a name", "the key is malformed");
+        let (route, id) = key::name_of(name_key).ok_or_else(malformed)?;
+        let Some(key) = name.retrying_key(route) else {
+            return Ok(());
+        };
+        let shard = crate::shard_of_seq(name.seq);
+        for route in [route, ""] {
+            let count = self.retrying_counts.entry((shard.0, route.into()));
+            *count.or_default() += 1;
+        }
+        let value = record::encode(&RetryingEntry { id });
+        Ok(self.put(shard, Space::Meta, key, value)?)
     }
 
     /// Returns the new number that a key ends with, and the new key.
@@ -175,6 +197,8 @@ impl<T: Store> ShardSplitter<'_, T> {
                 }
                 // It is made anew.
                 key::NUMBERS => {}
+                // The index of retrying tasks is made from the names.
+                other if other.starts_with(RETRYING_PREFIX) => {}
                 key::APPLIED | key::SYNCED | key::HANDED_OVER => return Err(ImportError::OneShard),
                 key::MENDING => return Err(ImportError::Mending),
                 other if other.starts_with(JOBS) || other.starts_with(AUDIT) => {}
@@ -281,6 +305,16 @@ impl<T: Store> ShardSplitter<'_, T> {
                 let value = record::encode(&end);
                 self.target(shard).put(Space::Meta, key::NUMBERS, value)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Writes the numbers of retrying tasks.
+    fn write_retrying_counts(&mut self) -> Result<(), StoreError> {
+        for ((shard, route), count) in std::mem::take(&mut self.retrying_counts) {
+            let key = key::retrying_count(&route);
+            let target = self.target(ShardId(shard));
+            target.put(Space::Meta, key, record::encode(&count))?;
         }
         Ok(())
     }

@@ -6,11 +6,11 @@ use super::{ClusterImport, ImportError, NewShardStore, split};
 use crate::{Charter, ShardId, replica::Replica, shard_of};
 use hyper_delay_archive::salvage;
 use hyper_delay_engine::{
-    ledger::{Ledger, LedgerView, Op, ScheduleOrder},
+    ledger::{Ledger, LedgerView, Op, Outcome, ScheduleOrder, TaskRevision},
     sizes::Sizes,
 };
 use hyper_delay_fjall::{Embedded, OpenOptions, node_directory::NodeDirectory};
-use hyper_delay_protocol::{Compression, Headers};
+use hyper_delay_protocol::{Compression, FailureKind, Headers, LastFailure};
 use hyper_delay_store::{Batch, Durability, Space, Store, fake::Fake, record::key};
 
 const CHARTER: Charter = Charter {
@@ -36,7 +36,31 @@ fn fill(store: Arc<impl Store>) {
             headers: Headers::default(),
             terms: None,
         };
-        ledger.apply(&Op::Schedule(order), 5).unwrap();
+        let (route, id) = (order.route.clone(), order.id.clone());
+        let outcome = ledger.apply(&Op::Schedule(order), 5).unwrap();
+        let Outcome::Scheduled { seq, .. } = outcome else {
+            panic!("{outcome:?}");
+        };
+        if number % 5 == 0 {
+            let failure = LastFailure {
+                at: 4,
+                kind: FailureKind::Nack,
+                reason: None,
+            };
+            let retry = Op::Retry {
+                revision: TaskRevision {
+                    route,
+                    id,
+                    seq,
+                    attempt: 1,
+                },
+                at: 10_000 + number,
+                attempt: 1,
+                failures: 1,
+                failure: Some(Box::new(failure)),
+            };
+            ledger.apply(&retry, 5).unwrap();
+        }
     }
     ledger.commit(Durability::Synced, 5).unwrap();
 }
@@ -72,12 +96,13 @@ fn node_starts_with_the_tasks_of_the_store() {
     assert_eq!(names(to.path()), ["shards"]);
 
     let node = NodeDirectory::lock(to.path(), CHARTER.shards).unwrap();
-    let mut found = 0;
+    let (mut found, mut retrying) = (0, 0);
     for (shard, beginning) in super::shards(CHARTER).zip(&imported.journal_starts) {
         let store = Arc::new(node.open(shard.0).unwrap());
         let replica = Replica::open(store.clone(), CHARTER, shard).unwrap();
         assert_eq!(replica.applied(), beginning.applied);
         let view = LedgerView::new(store);
+        retrying += view.retrying("").unwrap();
         for number in 0..TASKS {
             let route = format!("route-{}", number % 30);
             let name = view.name(&route, &number.to_string()).unwrap();
@@ -85,7 +110,7 @@ fn node_starts_with_the_tasks_of_the_store() {
             found += u64::from(name.is_some());
         }
     }
-    assert_eq!(found, TASKS);
+    assert_eq!((found, retrying), (TASKS, TASKS / 5));
     drop(Embedded::open(from.path()).expect("the store stays as it was"));
 }
 

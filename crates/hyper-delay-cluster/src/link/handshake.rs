@@ -16,7 +16,7 @@ use super::{
 use crate::{log::NodeName, snapshot::SnapshotRequest};
 
 /// The version of what a link carries. It changes with every change of a message.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// The version of this server.
 pub(super) const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -39,7 +39,8 @@ struct HandshakePreface {
     node: NodeName,
 }
 
-/// Follows the preface.
+/// Follows the preface. A later release of the same format can append fields, which this one does not
+/// read: so nodes can learn of each other what they know, before they send it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct HandshakeBody {
     cluster: u128,
@@ -306,7 +307,8 @@ async fn receive<R: AsyncRead + Unpin>(
         // What follows is of another format.
         return Ok((theirs, None));
     }
-    let rest: HandshakeBody = frame::decode(rest).map_err(|_| LinkError::NotANode)?;
+    let (rest, _) =
+        postcard::take_from_bytes::<HandshakeBody>(rest).map_err(|_| LinkError::NotANode)?;
     theirs.cluster = rest.cluster;
     theirs.incarnation = rest.incarnation;
     theirs.to = rest.to;

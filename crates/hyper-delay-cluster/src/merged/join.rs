@@ -17,6 +17,11 @@ pub(super) fn join(
 ) -> Result<Option<Bytes>, StoreError> {
     match (space, key) {
         (Space::Counts, _) if values.len() > 1 => sum(&values).map(Some),
+        (Space::Meta, key::RETRYING_COUNTS) if values.len() > 1 => {
+            let numbers = values.iter().map(|value| record::decode::<u64>(value));
+            let sum: u64 = numbers.sum::<Result<_, _>>()?;
+            Ok(Some(record::encode(&sum)))
+        }
         (Space::Meta, key::NUMBERS) => Ok(by_number(values)?.pop()),
         // A shard without a mark has no tasks before the start of time.
         (Space::Meta, key::LOW_WATER) if values.len() < shards => Ok(None),
@@ -73,6 +78,13 @@ mod tests {
         assert_eq!(meta(key::NUMBERS, &[3, 1 << 48, 7], 3), Some(1 << 48));
         assert_eq!(meta(key::NUMBERS, &[7], 3), Some(7));
         assert_eq!(meta(key::NUMBERS, &[], 3), None);
+    }
+
+    #[test]
+    fn retrying_tasks_are_added_up() {
+        assert_eq!(meta(key::RETRYING_COUNTS, &[3, 4], 3), Some(7));
+        assert_eq!(meta(key::RETRYING_COUNTS, &[3], 3), Some(3));
+        assert_eq!(meta(key::RETRYING_COUNTS, &[], 3), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use crate::{ShardId, shard_of, shard_of_seq};
 use hyper_delay_store::{
     Space,
-    record::key::{self, AUDIT, EXPIRY, JOBS, PAUSED},
+    record::key::{self, AUDIT, EXPIRY, JOBS, PAUSED, RETRYING, RETRYING_COUNTS},
 };
 
 /// Which shard has a key.
@@ -34,7 +34,14 @@ fn shard_of_meta_key(key: &[u8], shards: u16) -> Option<ShardId> {
     if let Some(route) = key.strip_prefix(PAUSED) {
         return Some(shard_of(key::text_of(route).ok()?, shards));
     }
-    let is_numbered = [JOBS, AUDIT, EXPIRY].iter().any(|it| key.starts_with(it));
+    if let Some(rest) = key.strip_prefix(RETRYING_COUNTS) {
+        // The number of all routes is that of each shard.
+        let route = key::text_of(rest).ok().filter(|route| !route.is_empty())?;
+        return Some(shard_of(route, shards));
+    }
+    let is_numbered = [JOBS, AUDIT, EXPIRY, RETRYING]
+        .iter()
+        .any(|it| key.starts_with(it));
     is_numbered.then(|| shard_of_numbered_key(key))?
 }
 
@@ -60,6 +67,7 @@ mod tests {
             (Space::Meta, key::job(seq)),
             (Space::Meta, key::audit(seq)),
             (Space::Meta, key::expiry(9, seq)),
+            (Space::Meta, key::retrying("r", 9, seq).to_vec()),
         ];
         for (space, key) in keys {
             let owner = owner(space, &key, SHARDS);
@@ -81,6 +89,8 @@ mod tests {
             }
             assert_eq!(owner(Space::Counts, &key::route(route), SHARDS), shard);
             assert_eq!(owner(Space::Meta, &key::paused(route), SHARDS), shard);
+            let count = key::retrying_count(route);
+            assert_eq!(owner(Space::Meta, &count, SHARDS), shard);
         }
     }
 
@@ -90,7 +100,8 @@ mod tests {
             owner(Space::Counts, &key::route(""), SHARDS),
             KeyOwner::Each
         );
-        for key in [key::NUMBERS, key::LOW_WATER, key::APPLIED, b"job/"] {
+        let count = key::retrying_count("");
+        for key in [key::NUMBERS, key::LOW_WATER, key::APPLIED, b"job/", &count] {
             assert_eq!(owner(Space::Meta, key, SHARDS), KeyOwner::Each);
         }
     }

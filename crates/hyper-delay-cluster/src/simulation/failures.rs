@@ -64,7 +64,14 @@ impl FailedRounds {
             else {
                 continue;
             };
-            let Name { seq, failures, .. } = record::decode(&value).expect("it was encoded");
+            let name: Name = record::decode(&value).expect("it was encoded");
+            let Name { seq, failures, .. } = name;
+            if (failures > 0 && name.failure.is_none()) || (name.is_retrying() && failures == 0) {
+                return Err(format!(
+                    "{failures} rounds of {id} failed, the last: {:?}",
+                    name.failure
+                ));
+            }
             let before = self.failed.insert(seq, failures).unwrap_or(0);
             if failures <= before {
                 continue;

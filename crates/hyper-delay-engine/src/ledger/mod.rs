@@ -22,6 +22,7 @@ mod recent_values;
 mod refusal;
 mod retain_lowest;
 mod retention;
+mod retrying;
 mod route_counts;
 mod scan;
 mod sequence_numbers;
@@ -129,10 +130,12 @@ impl<S: Store> Ledger<S> {
                 at,
                 attempt,
                 failures,
+                failure,
             } => self.update(revision, |name| Name {
                 place: Place::Waiting(*at),
                 attempt: *attempt,
                 failures: *failures,
+                failure: failure.clone().or(name.failure),
                 ..name
             }),
             Op::Park(revision) => self.update(revision, |name| Name {
@@ -148,11 +151,13 @@ impl<S: Store> Ledger<S> {
                 attempt,
                 failures,
                 reason,
+                failure,
             } => {
                 let outcome = self.update(revision, |name| Name {
                     place: Place::Dead(*at),
                     attempt: *attempt,
                     failures: *failures,
+                    failure: failure.clone().or(name.failure),
                     ..name
                 })?;
                 if let (Outcome::Applied(true), Some(reason)) = (&outcome, reason) {
@@ -182,6 +187,7 @@ impl<S: Store> Ledger<S> {
                 self.rows.raise_low_water(*at);
                 Ok(Outcome::Applied(true))
             }
+            Op::CheckRetrying { after } => self.check_retrying(after),
         }
     }
 
@@ -225,6 +231,7 @@ impl<S: Store> Ledger<S> {
             digest,
             bytes: order.payload.len() as u64,
             terms: order.terms.clone(),
+            failure: None,
         };
         self.rows.create(order, &content, key, &name);
         Ok(Outcome::Scheduled {
@@ -275,6 +282,7 @@ impl<S: Store> Ledger<S> {
                 let revived = Name {
                     place: Place::Waiting(at),
                     failures: 0,
+                    failure: None,
                     ..name.clone()
                 };
                 self.rows.remove_entry(route, &name);

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use super::{AuditedOp, BulkAdvance, NewBulkJob, Sweep};
-use hyper_delay_protocol::{Compression, Delivery, Headers, Schedule, Terms, access::Grant};
+use hyper_delay_protocol::{
+    Compression, Delivery, Headers, LastFailure, Schedule, Terms, access::Grant,
+};
 use hyper_delay_store::record::Task;
 
 /// An operation on a task.
@@ -21,6 +23,8 @@ pub enum Op {
         attempt: u32,
         /// Number of failed rounds so far.
         failures: u32,
+        /// How the round has failed. `None` if it was no failure: the last one stays.
+        failure: Option<Box<LastFailure>>,
     },
     /// Parks a due task that no consumer can take.
     Park(TaskRevision),
@@ -37,6 +41,8 @@ pub enum Op {
         /// The reason why the content cannot be read, or that of the nack that ended the last
         /// round.
         reason: Option<Arc<str>>,
+        /// How the last round has failed.
+        failure: Option<Box<LastFailure>>,
     },
     /// Removes a task whose time has passed, in any state.
     Expire {
@@ -90,6 +96,12 @@ pub enum Op {
     /// Raises the low-water mark to this time in Unix milliseconds. After the operations before
     /// this one, no task may be waiting for an earlier time.
     AdvanceLowWater(u64),
+    /// Compares a page of the index of retrying tasks with their names, and removes the rows that a
+    /// server of an older version has left.
+    CheckRetrying {
+        /// The last key of the page before. Empty at the start.
+        after: Box<[u8]>,
+    },
 }
 
 /// A revision of a task.
@@ -188,6 +200,7 @@ impl ScheduleOrder {
             payload: &self.payload,
             terms: self.terms.clone(),
             headers: self.headers.text(),
+            delay_ms: None,
         }
     }
 
@@ -238,6 +251,8 @@ pub enum Outcome {
     Kicked(Option<KickedTask>),
     /// The number of the bulk operation.
     BulkBegun(u64),
+    /// The last key of the page, if there may be more after it.
+    RetryingChecked(Option<Box<[u8]>>),
 }
 
 /// A dead letter that is due again.

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::key_hash::KeyHash;
 use crate::sizes::{Size, Sizes};
-use hyper_delay_store::{Bytes, Space};
+use hyper_delay_store::{Bytes, Space, record::key};
 
 /// The last values of the keys that were written recently, those of uncommitted batches included.
 ///
@@ -20,15 +20,16 @@ pub(super) struct RecentValues {
 
 #[derive(Debug, Default)]
 struct ValueGeneration {
-    spaces: [HashMap<Bytes, Option<Bytes>, KeyHash>; RecentValues::SPACES.len()],
+    spaces: [HashMap<Bytes, Option<Bytes>, KeyHash>; RecentValues::KEPT],
     /// The number of the last batch with a value in here.
     last: u64,
 }
 
 impl RecentValues {
-    /// The spaces whose values are kept: the ledger reads no others after it is open.
-    pub(super) const SPACES: [Space; 4] =
-        [Space::Names, Space::DoneEven, Space::DoneOdd, Space::Counts];
+    /// The number of spaces whose values are kept: names, both generations of the deduplication
+    /// window, counts, and of `meta` the rows of retrying tasks. The ledger reads no others after it
+    /// is open.
+    const KEPT: usize = 5;
 
     pub(super) fn new(sizes: Sizes) -> Self {
         Self {
@@ -41,14 +42,14 @@ impl RecentValues {
 
     /// Returns the value of a key, or its absence, if it is known.
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Option<Option<&Bytes>> {
-        let index = index(space).expect("the ledger reads only the spaces that are kept");
+        let index = index(space, key).expect("the ledger reads only the spaces that are kept");
         let [young, old] = [&self.young, &self.old].map(|kept| &kept.spaces[index]);
         young.get(key).or_else(|| old.get(key)).map(Option::as_ref)
     }
 
     /// Returns the known keys of a space.
     pub(super) fn keys(&self, space: Space) -> impl Iterator<Item = &Bytes> {
-        let index = index(space).expect("the ledger reads only the spaces that are kept");
+        let index = index(space, &[]).expect("the ledger reads only the spaces that are kept");
         let generations = [&self.young, &self.old].into_iter();
         generations.flat_map(move |kept| kept.spaces[index].keys())
     }
@@ -56,11 +57,11 @@ impl RecentValues {
     /// Keeps a value of the batch with this number, if the space is kept.
     pub(super) fn insert(
         &mut self,
-        space: Space,
+        (space, key): (Space, &Bytes),
         batch: u64,
-        write: impl FnOnce() -> (Bytes, Option<Bytes>),
+        value: impl FnOnce() -> Option<Bytes>,
     ) {
-        let Some(index) = index(space) else {
+        let Some(index) = index(space, key) else {
             return;
         };
         if self.young.len() >= self.sizes.recent_values && self.old.last <= self.committed {
@@ -69,14 +70,13 @@ impl RecentValues {
             std::mem::swap(&mut self.old, &mut self.young);
             self.young.spaces.iter_mut().for_each(HashMap::clear);
         }
-        let (key, value) = write();
-        self.young.spaces[index].insert(key, value);
+        self.young.spaces[index].insert(key.clone(), value());
         self.young.last = batch;
     }
 
     /// Forgets a space, which was cleared.
     pub(super) fn clear(&mut self, space: Space) {
-        let index = index(space).expect("the ledger clears only spaces that are kept");
+        let index = index(space, &[]).expect("the ledger clears only spaces that are kept");
         for generation in [&mut self.young, &mut self.old] {
             generation.spaces[index].clear();
         }
@@ -94,12 +94,13 @@ impl ValueGeneration {
     }
 }
 
-fn index(space: Space) -> Option<usize> {
+fn index(space: Space, key: &[u8]) -> Option<usize> {
     match space {
         Space::Names => Some(0),
         Space::DoneEven => Some(1),
         Space::DoneOdd => Some(2),
         Space::Counts => Some(3),
+        Space::Meta if key.starts_with(key::RETRYING_PREFIX) => Some(4),
         _ => None,
     }
 }

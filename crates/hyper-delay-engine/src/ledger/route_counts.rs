@@ -21,6 +21,7 @@ struct CountDelta {
     parked: i64,
     dead: i64,
     bytes: i64,
+    retrying: i64,
 }
 
 /// The pending tasks of a route.
@@ -40,6 +41,11 @@ impl RouteCounts {
     /// Removes a task from the counts.
     pub(super) fn remove(&mut self, route: &str, name: &Name) {
         self.count(route, name, -1);
+    }
+
+    /// A row of the index of retrying tasks is removed that no task has.
+    pub(super) fn remove_stale_retrying(&mut self, route: &str) {
+        self.changes.entry(route.into()).or_default().retrying -= 1;
     }
 
     fn count(&mut self, route: &str, name: &Name, by: i64) {
@@ -104,9 +110,9 @@ impl RouteCounts {
         let mut sum = CountDelta::default();
         for (route, changes) in self.changes.drain() {
             sum.add(changes);
-            apply(writes, key::route(&route), changes)?;
+            apply(writes, &route, changes)?;
         }
-        apply(writes, key::route(""), sum)
+        apply(writes, "", sum)
     }
 }
 
@@ -119,6 +125,7 @@ impl CountDelta {
         };
         *count += by;
         self.bytes += by * name.pending_bytes().cast_signed();
+        self.retrying += by * i64::from(name.is_retrying());
     }
 
     const fn add(&mut self, other: Self) {
@@ -126,17 +133,22 @@ impl CountDelta {
         self.parked += other.parked;
         self.dead += other.dead;
         self.bytes += other.bytes;
+        self.retrying += other.retrying;
     }
 }
 
 fn apply(
     writes: &mut WriteBuffer<impl Store>,
-    key: Bytes,
+    route: &str,
     changes: CountDelta,
 ) -> Result<(), StoreError> {
     if changes == CountDelta::default() {
         return Ok(());
     }
+    if changes.retrying != 0 {
+        apply_retrying(writes, key::retrying_count(route), changes.retrying)?;
+    }
+    let key = key::route(route);
     let before = read(writes, &key)?;
     let after = StoredCounts {
         waiting: before.waiting.saturating_add_signed(changes.waiting),
@@ -144,10 +156,29 @@ fn apply(
         dead: before.dead.saturating_add_signed(changes.dead),
         bytes: before.bytes.saturating_add_signed(changes.bytes),
     };
+    if after == before {
+        return Ok(());
+    }
     if after.is_empty() {
         writes.remove(Space::Counts, key);
     } else {
         writes.put(Space::Counts, key, record::encode(&after));
+    }
+    Ok(())
+}
+
+fn apply_retrying(
+    writes: &mut WriteBuffer<impl Store>,
+    key: Bytes,
+    change: i64,
+) -> Result<(), StoreError> {
+    let before: u64 = match writes.get(Space::Meta, &key)? {
+        Some(value) => record::decode(&value)?,
+        None => 0,
+    };
+    match before.saturating_add_signed(change) {
+        0 => writes.remove(Space::Meta, key),
+        after => writes.put(Space::Meta, key, record::encode(&after)),
     }
     Ok(())
 }

@@ -11,16 +11,17 @@ use crate::sizes::Sizes;
 use hyper_delay_protocol::access::Grant;
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
-    record::{self, ExpiryEntry, Name, Place, Task, TaskEntry, key},
+    record::{self, ExpiryEntry, Name, Place, RetryingEntry, Task, TaskEntry, key},
 };
 
-/// The rows of the tasks: the name, the entry, the content and the expiry of each. The low-water
+/// The rows of the tasks: the name, the entry, the content, the expiry and, if it is retrying, the
+/// row in the index of retrying tasks of each. The low-water
 /// mark and the counts follow every change.
 #[derive(Debug)]
 pub(super) struct TaskRows<S> {
     pub(super) writes: WriteBuffer<S>,
     low_water: LowWaterMark,
-    counts: RouteCounts,
+    pub(super) counts: RouteCounts,
     token_pending: TokenPending,
 }
 
@@ -159,6 +160,10 @@ impl<S: Store> TaskRows<S> {
         let entry = TaskEntry::of(route, id, name);
         self.writes.put(space, place, record::encode(&entry));
         self.writes.put(Space::Names, key, record::encode(name));
+        if let Some(key) = name.retrying_key(route) {
+            let value = record::encode(&RetryingEntry { id });
+            self.writes.put(Space::Meta, key, value);
+        }
         self.counts.add(route, name);
         self.token_pending.add(route, name);
     }
@@ -169,6 +174,9 @@ impl<S: Store> TaskRows<S> {
         self.writes.remove(space, place);
         if let Place::Waiting(at) = name.place {
             self.writes.note_due(at, name.seq, false);
+        }
+        if let Some(key) = name.retrying_key(route) {
+            self.writes.remove(Space::Meta, key);
         }
         self.counts.remove(route, name);
         self.token_pending.remove(route, name);

@@ -25,7 +25,7 @@ impl<S: Store> WriteBuffer<S> {
         }
     }
 
-    /// Returns the value of a key. The space must be one of [`RecentValues::SPACES`].
+    /// Returns the value of a key. It must be one that [`RecentValues`] keeps.
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         match self.recent.get(space, key) {
             Some(value) => Ok(value.cloned()),
@@ -34,7 +34,7 @@ impl<S: Store> WriteBuffer<S> {
     }
 
     /// Visits the keys of a space, some of them twice, and some that were removed. The space must
-    /// be one of [`RecentValues::SPACES`].
+    /// be one that [`RecentValues`] keeps.
     pub(super) fn keys(
         &self,
         space: Space,
@@ -52,16 +52,26 @@ impl<S: Store> WriteBuffer<S> {
         let key = key.into();
         let number = self.number;
         self.recent
-            .insert(space, number, || (key.clone(), Some(value.clone())));
+            .insert((space, &key), number, || Some(value.clone()));
         self.batch.put(space, key, value);
     }
 
     /// Removes a key if it is there.
     pub(super) fn remove(&mut self, space: Space, key: impl Into<Bytes>) {
         let key = key.into();
-        self.recent
-            .insert(space, self.number, || (key.clone(), None));
+        self.recent.insert((space, &key), self.number, || None);
         self.batch.remove(space, key);
+    }
+
+    /// Visits the rows of the store from a key on, without the changes of batches that it does not
+    /// have yet, until `visit` breaks.
+    pub(super) fn stored_rows(
+        &self,
+        space: Space,
+        from: &[u8],
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.scan(space, from, &mut visit)
     }
 
     /// Removes all keys of a space at once, ahead of the batch in hand.

@@ -1,6 +1,6 @@
 //! Handles acks, nacks, timeouts and copies that are not sent.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use race_wheel::Tick;
 
@@ -14,7 +14,7 @@ use super::{
     timers::CopyTimeout,
 };
 use crate::ledger::{Op, TaskRevision};
-use hyper_delay_protocol::Reply;
+use hyper_delay_protocol::{FailureKind, Reply};
 use hyper_delay_store::Store;
 
 /// The characters of the reason of a dead letter, at most.
@@ -131,6 +131,7 @@ impl<S: Store> Scheduler<S> {
             delay_ms: delay_ms.map(|delay| delay.min(most)),
             reason,
             kind: CopyEndKind::of_nack(failed),
+            failure: FailureKind::Nack,
         };
         self.fail_copy(copy.seq, consumer, copy_end);
         self.dispatch_for(consumer);
@@ -242,12 +243,13 @@ impl<S: Store> Scheduler<S> {
     fn handle_undeliverable(&mut self, copy: &CopyId, reason: &str) {
         let seq = copy.seq;
         if let Some((_, round)) = self.tasks.round_mut(seq) {
+            let reason: String = reason.chars().take(REASON).collect();
+            let end = CopyEnd::undeliverable(reason.into());
             if round.holders().any(|holder| holder != copy.consumer) {
                 round.stop_sending();
-                self.fail_copy(seq, copy.consumer, CopyEnd::default());
+                self.fail_copy(seq, copy.consumer, end);
             } else {
-                let reason: String = reason.chars().take(REASON).collect();
-                self.bury(seq, Some(reason.into()));
+                self.bury(seq, end);
             }
         }
         self.handle_unsent(copy);
@@ -265,7 +267,7 @@ impl<S: Store> Scheduler<S> {
         let holders: Vec<ConsumerId> = round.holders().collect();
         task.avoid(holders.first().copied());
         let timeout = round.ack_timeout();
-        self.fail_round(seq, CopyEnd::default());
+        self.fail_round(seq, CopyEnd::timed_out());
         for consumer in holders {
             self.mark_copy_late(consumer, seq, timeout);
         }
@@ -319,7 +321,7 @@ impl<S: Store> Scheduler<S> {
         }
         let most = terms.max_attempts.or(self.settings.max_attempts);
         if is_failure && most.is_some_and(|most| failures >= most) {
-            return self.bury(seq, copy_end.reason);
+            return self.bury(seq, copy_end);
         }
         let mut backoff = |failures| self.settings.backoff(failures, &terms, &mut self.random);
         let delay = match copy_end.delay_ms {
@@ -332,7 +334,9 @@ impl<S: Store> Scheduler<S> {
                 0
             }
         };
-        let op = task.retry_at(seq, self.now.wall_millis().saturating_add(delay));
+        let now = self.now.wall_millis();
+        let failure = is_failure.then(|| copy_end.into_failure(now));
+        let op = task.retry_at(seq, now.saturating_add(delay), failure);
         let due = self.now.after(Duration::from_millis(delay));
         self.tasks
             .commit(seq, PendingChange::Retry, &mut self.timers);
@@ -340,9 +344,9 @@ impl<S: Store> Scheduler<S> {
         self.submit(op, CommitToken::RetryAt { due, has_failed });
     }
 
-    /// Makes a task dead. `reason` says why its content cannot be delivered, or is that of the nack
-    /// that ended its last round.
-    fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
+    /// Makes a task dead. The reason of the end says why its content cannot be delivered, or is that
+    /// of the nack that ended its last round.
+    fn bury(&mut self, seq: u64, end: CopyEnd) {
         if let Some(task) = self.tasks.get(seq)
             && let Some(at) = task.expires_at()
         {
@@ -356,7 +360,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
-        let op = task.burial(seq, self.now.wall_millis(), reason);
+        let op = task.burial(seq, self.now.wall_millis(), end);
         self.submit(op, CommitToken::None);
     }
 }

@@ -69,8 +69,12 @@ impl<S: Store> Scheduler<S> {
             (Op::Audited(audited), outcome) => self.handle_operated(*audited, outcome, token),
             (Op::Sweep(sweep), outcome) => self.handle_swept(sweep, outcome),
             (Op::AdvanceBulk(advance), outcome) => self.handle_advanced(*advance, &outcome, token),
+            (Op::CheckRetrying { .. }, Outcome::RetryingChecked(next)) => {
+                self.check_retrying(next);
+            }
             // Those of operators are audited.
             (Op::Count { .. } | Op::AdvanceLowWater(_) | Op::Cancel { .. }, _)
+            | (Op::CheckRetrying { .. }, _)
             | (Op::Kick { .. } | Op::Delete { .. } | Op::BeginBulk(_), _)
             | (Op::Pause(_) | Op::Resume(_), _) => {}
         }

@@ -141,7 +141,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get_mut(seq) else {
             return;
         };
-        let op = task.retry_at(seq, self.now.wall_millis().saturating_add(left));
+        let op = task.retry_at(seq, self.now.wall_millis().saturating_add(left), None);
         self.tasks
             .commit(seq, PendingChange::Retry, &mut self.timers);
         let token = CommitToken::RetryAt {

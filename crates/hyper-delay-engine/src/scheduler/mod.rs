@@ -146,6 +146,8 @@ pub struct Scheduler<S> {
     takeover: TakeoverState,
     inherited: InheritedDeliveries,
     messages: Vec<(ConsumerId, SchedulerMessage)>,
+    /// Whether the index of retrying tasks must be compared with the tasks.
+    wants_retrying_check: bool,
     failed: Option<StoreError>,
     metrics: Arc<Metrics>,
     /// The server is about to end: nothing is read, delivered or parked any more, and no round
@@ -181,6 +183,7 @@ impl<S: Store> Scheduler<S> {
             takeover: TakeoverState::default(),
             inherited: InheritedDeliveries::default(),
             messages: Vec::new(),
+            wants_retrying_check: true,
             failed: None,
             metrics: Arc::default(),
             is_shutting_down: false,

@@ -124,6 +124,7 @@ mod tests {
                 seq: stored.schedule("retry", BEGAN, Terms::default()),
                 attempt: 1,
             },
+            failure: None,
         };
         assert_eq!(stored.apply(&retry), Outcome::Applied(true));
         stored

@@ -5,13 +5,13 @@ use race_wheel::{Key, Tick};
 use super::{
     ConsumerId,
     declined_rounds::{AvoidedConsumers, DeclinedRounds},
-    round::Round,
+    round::{CopyEnd, Round},
 };
 use crate::{
     clock::Now,
     ledger::{KickedTask, ListedTask, Op, Position, TaskRevision},
 };
-use hyper_delay_protocol::Terms;
+use hyper_delay_protocol::{LastFailure, Terms};
 
 /// A task in memory.
 #[derive(Debug)]
@@ -197,7 +197,7 @@ impl TaskInMemory {
     }
 
     /// It waits until a time, in Unix milliseconds. Returns the operation that writes this.
-    pub(super) fn retry_at(&mut self, seq: u64, at: u64) -> Op {
+    pub(super) fn retry_at(&mut self, seq: u64, at: u64, failure: Option<Box<LastFailure>>) -> Op {
         self.at = at;
         self.is_parked = false;
         Op::Retry {
@@ -205,17 +205,20 @@ impl TaskInMemory {
             attempt: self.attempt,
             failures: self.failures,
             revision: self.revision(seq),
+            failure,
         }
     }
 
-    /// Returns the operation that makes it dead at a time, in Unix milliseconds.
-    pub(super) fn burial(&self, seq: u64, at: u64, reason: Option<Arc<str>>) -> Op {
+    /// Returns the operation that makes it dead at a time, in Unix milliseconds, because of the end
+    /// of its last copy.
+    pub(super) fn burial(&self, seq: u64, at: u64, end: CopyEnd) -> Op {
         Op::Bury {
             at,
             attempt: self.attempt,
             failures: self.failures,
             revision: self.revision(seq),
-            reason,
+            reason: end.reason.clone(),
+            failure: Some(end.into_failure(at)),
         }
     }
 
@@ -325,13 +328,14 @@ mod tests {
             ..task()
         };
         task.end_round(true);
-        let retry = task.retry_at(7, 80);
+        let retry = task.retry_at(7, 80, None);
         assert_eq!((task.at(), task.is_parked()), (80, false));
         let written = Op::Retry {
             at: 80,
             attempt: 3,
             failures: 1,
             revision: task.revision(7),
+            failure: None,
         };
         assert_eq!(retry, written);
     }

@@ -67,6 +67,7 @@ impl<S: Store> Scheduler<S> {
         self.continue_bulk();
         self.remove_departed();
         self.advance_low_water();
+        self.begin_retrying_check();
         let next = self.timers.next_deadline();
         let is_due = next.is_some_and(|at| at <= now.monotonic);
         let has_more = self.has_more_to_read() || !self.routes.has_no_refill_request();
@@ -109,6 +110,26 @@ impl<S: Store> Scheduler<S> {
             }
         }
         self.expired = expired;
+    }
+
+    /// Begins to compare the index of retrying tasks with the tasks, once, if it has a row.
+    fn begin_retrying_check(&mut self) {
+        if !mem::take(&mut self.wants_retrying_check) {
+            return;
+        }
+        match self.view.has_retrying() {
+            Ok(true) => self.check_retrying(Some(Box::default())),
+            Ok(false) => {}
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Compares the next page of the index of retrying tasks with the tasks. A server of an older
+    /// version may have left rows in it.
+    pub(super) fn check_retrying(&mut self, after: Option<Box<[u8]>>) {
+        if let Some(after) = after {
+            self.submit(Op::CheckRetrying { after }, CommitToken::None);
+        }
     }
 
     /// Tells the ledger from when on tasks wait. While nothing happens after that, the mark stays:

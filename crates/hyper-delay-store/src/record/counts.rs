@@ -86,6 +86,7 @@ mod tests {
             digest: [5; 16],
             bytes,
             terms: None,
+            failure: None,
         }
     }
 

@@ -38,6 +38,16 @@ pub const AUDIT: &[u8] = b"audit/";
 /// The prefix of the keys in `meta` of the index of expiry.
 pub const EXPIRY: &[u8] = b"expiry/";
 
+/// The prefix of the keys in `meta` of the index of retrying tasks.
+pub const RETRYING: &[u8] = b"retrying/";
+
+/// The prefix of the keys in `meta` of the numbers of retrying tasks of each route. The empty route
+/// has the sum.
+pub const RETRYING_COUNTS: &[u8] = b"retrying-count/";
+
+/// The prefix of [`RETRYING`] and [`RETRYING_COUNTS`].
+pub const RETRYING_PREFIX: &[u8] = b"retrying";
+
 /// The length of the longest route in bytes. A record that was not written by the server can have a
 /// longer one, which no key may contain.
 pub(crate) const LONGEST_ROUTE: usize = 128;
@@ -101,6 +111,26 @@ pub fn audit(slot: u64) -> Vec<u8> {
 #[must_use]
 pub fn expiry(at: u64, seq: u64) -> Vec<u8> {
     [EXPIRY, &time(at, seq)].concat()
+}
+
+/// Returns the key of a task in the index of retrying tasks.
+#[must_use]
+pub fn retrying(route: &str, at: u64, seq: u64) -> Bytes {
+    let mut key = retrying_route(route).to_vec();
+    key.extend_from_slice(&time(at, seq));
+    key.into()
+}
+
+/// Returns the prefix of the keys of a route in the index of retrying tasks.
+#[must_use]
+pub fn retrying_route(route: &str) -> Bytes {
+    [RETRYING, &route_prefix(route, 0)].concat().into()
+}
+
+/// Returns the key of the number of retrying tasks of a route.
+#[must_use]
+pub fn retrying_count(route: &str) -> Bytes {
+    [RETRYING_COUNTS, route.as_bytes()].concat().into()
 }
 
 /// Returns the number that a key ends with.

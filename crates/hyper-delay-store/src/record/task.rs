@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{
-    Record,
+    Record, TaggedFields, append, tagged_fields, take,
     terms::{append_terms, take_terms},
 };
 use crate::StoreError;
@@ -24,6 +24,9 @@ pub struct Task<'a> {
     /// The headers as a JSON object; empty if there are none. They are not content.
     #[serde(skip)]
     pub headers: &'a str,
+    /// The delay in milliseconds that the task was scheduled with, in place of a time.
+    #[serde(skip)]
+    pub delay_ms: Option<u64>,
 }
 
 impl<'a> Record<'a> for Task<'a> {
@@ -40,10 +43,39 @@ impl<'a> Record<'a> for Task<'a> {
     fn extend(&mut self, extension: &'a [u8]) -> Result<&'a [u8], StoreError> {
         let (terms, headers) = take_terms(extension)?;
         self.terms = terms;
-        self.headers = std::str::from_utf8(headers)
-            .map_err(|error| StoreError::damage("read a record", error))?;
+        self.headers = text(headers)?;
         Ok(&[])
     }
+
+    fn has_tagged_fields(&self) -> bool {
+        self.delay_ms.is_some()
+    }
+
+    fn tagged_fields(&self, fields: &mut TaggedFields) {
+        if let Some(terms) = &self.terms {
+            let terms = append_terms(Some(terms), Vec::new());
+            fields.add(tagged_fields::TERMS, &terms);
+        }
+        if !self.headers.is_empty() {
+            fields.add(tagged_fields::HEADERS, self.headers.as_bytes());
+        }
+        if let Some(delay_ms) = self.delay_ms {
+            fields.add(tagged_fields::DELAY_MS, &append(&delay_ms, Vec::new()));
+        }
+    }
+
+    fn set_tagged_field(&mut self, tag: u32, value: &'a [u8]) -> Result<bool, StoreError> {
+        match tag {
+            tagged_fields::HEADERS => self.headers = text(value)?,
+            tagged_fields::DELAY_MS => self.delay_ms = Some(take(value)?.0),
+            _ => return tagged_fields::set_terms(tag, value, &mut self.terms),
+        }
+        Ok(true)
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, StoreError> {
+    std::str::from_utf8(bytes).map_err(|error| StoreError::damage("read a record", error))
 }
 
 /// Serializes a slice in one piece. By default, `serde` serializes a slice as a sequence, item by
@@ -57,11 +89,19 @@ fn bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> 
 pub type Digest = [u8; 16];
 
 impl Task<'_> {
-    /// Returns the digest of this content.
+    /// Returns the digest of this content. A delay takes the place of the time, so that a repeated
+    /// schedule with the same delay has the same digest.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hasher = Xxh3::new();
-        hasher.update(&self.fire_at.to_be_bytes());
+        match self.delay_ms {
+            None => hasher.update(&self.fire_at.to_be_bytes()),
+            Some(delay_ms) => {
+                hasher.update(&delay_ms.to_be_bytes());
+                // No name of a compression begins like this.
+                hasher.update(b"delay ");
+            }
+        }
         hasher.update(self.compression.as_str().as_bytes());
         if self.terms.is_some() {
             // No name of a compression contains a zero, and the terms show where they end.
@@ -108,6 +148,7 @@ mod tests {
                     payload: b"hello",
                     terms,
                     headers,
+                    delay_ms: None,
                 };
                 let encoded = record::encode(&task);
                 assert_eq!(record::decode::<Task<'_>>(&encoded).unwrap(), task);
@@ -123,6 +164,38 @@ mod tests {
     }
 
     #[test]
+    fn a_delay_makes_version_3_with_terms_and_headers_and_counts_in_place_of_the_time() {
+        let terms = Some(Box::new(Terms {
+            max_attempts: Some(3),
+            ..Terms::default()
+        }));
+        let mut digests = Vec::new();
+        for terms in [None, terms] {
+            for headers in ["", r#"{"a":"b"}"#] {
+                for (fire_at, delay_ms) in [(7, Some(9)), (8, Some(9)), (9, None), (9, Some(8))] {
+                    let task = Task {
+                        fire_at,
+                        compression: Compression::Zstd,
+                        payload: b"hello",
+                        terms: terms.clone(),
+                        headers,
+                        delay_ms,
+                    };
+                    let encoded = record::encode(&task);
+                    assert_eq!(record::decode::<Task<'_>>(&encoded).unwrap(), task);
+                    assert_eq!(record::needs_version_3(&encoded), delay_ms.is_some());
+                    digests.push(task.digest());
+                }
+            }
+        }
+        for same in digests.chunks(4) {
+            assert_eq!(same[0], same[1], "another time, the same delay");
+            assert_ne!(same[1], same[2], "a time is no delay");
+            assert_ne!(same[1], same[3], "another delay");
+        }
+    }
+
+    #[test]
     fn payload_is_encoded_as_a_sequence_of_bytes() {
         let payload = [7; 300];
         let task = Task {
@@ -131,6 +204,7 @@ mod tests {
             payload: &payload,
             terms: None,
             headers: "",
+            delay_ms: None,
         };
         let encoded = record::encode(&task);
         let item_by_item = ItemByItem {

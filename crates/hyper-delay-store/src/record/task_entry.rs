@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Name, Record,
+    Name, Record, tagged_fields,
     terms::{append_terms, take_terms},
 };
 use crate::StoreError;
@@ -50,5 +50,9 @@ impl<'a> Record<'a> for TaskEntry<'a> {
         let (terms, rest) = take_terms(extension)?;
         self.terms = terms;
         Ok(rest)
+    }
+
+    fn set_tagged_field(&mut self, tag: u32, value: &'a [u8]) -> Result<bool, StoreError> {
+        tagged_fields::set_terms(tag, value, &mut self.terms)
     }
 }

@@ -2,23 +2,62 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::TaskEntry;
+use super::{
+    TaskEntry,
+    tagged_fields::{self, TaggedFields},
+};
 use crate::{Bytes, StoreError};
 
 /// The version of a record without an extension.
 const PLAIN: u8 = 1;
 
-/// The version of a record with an extension, the newest that this server reads and writes.
-pub const VERSION: u8 = 2;
+/// The version of a record with an extension of fixed fields.
+const EXTENDED: u8 = 2;
+
+/// The version of a record with tagged fields, the newest that this server reads and writes.
+pub const VERSION: u8 = 3;
 
 /// The value of a row of the store.
 ///
 /// A record may have an extension: fields that most of its kind lack. It follows the other fields,
-/// and the version says that it is there.
+/// and the version says that it is there. In version 2 the extension is what 0.3 knows. A record with
+/// a field that 0.3 does not know has version 3, whose extension is a list of [tagged
+/// fields](TaggedFields), those of version 2 among them.
 pub trait Record<'a>: Serialize + Deserialize<'a> {
     /// Whether it has an extension.
     fn has_extension(&self) -> bool {
         false
+    }
+
+    /// Whether it has a field that needs version 3.
+    fn has_tagged_fields(&self) -> bool {
+        false
+    }
+
+    /// Appends all fields of the extension, for version 3.
+    fn tagged_fields(&self, _fields: &mut TaggedFields) {}
+
+    /// Sets a field of the extension in version 3. Returns false if the tag is unknown.
+    ///
+    /// # Errors
+    ///
+    /// If the value is damaged.
+    fn set_tagged_field(&mut self, _tag: u32, _value: &'a [u8]) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    /// Appends what follows the fields in every version. Servers that do not know it ignore it.
+    fn append_rest(&self, bytes: Vec<u8>) -> Vec<u8> {
+        bytes
+    }
+
+    /// Reads what [`append_rest`](Self::append_rest) has appended, and returns what follows it.
+    ///
+    /// # Errors
+    ///
+    /// If it is damaged.
+    fn read_rest(&mut self, rest: &'a [u8]) -> Result<&'a [u8], StoreError> {
+        Ok(rest)
     }
 
     /// Appends the extension.
@@ -55,12 +94,24 @@ pub(super) fn encode_to_vec<'a, R: Record<'a>>(record: &R, length: usize) -> Vec
     /// The fixed fields, and the ids and routes of most tasks.
     const FIXED: usize = 128;
     let mut bytes = Vec::with_capacity(FIXED + length);
+    if record.has_tagged_fields() {
+        bytes.push(VERSION);
+        let mut fields = TaggedFields::default();
+        record.tagged_fields(&mut fields);
+        return record.append_rest(fields.append_to(append(record, bytes)));
+    }
     if !record.has_extension() {
         bytes.push(PLAIN);
-        return append(record, bytes);
+        return record.append_rest(append(record, bytes));
     }
-    bytes.push(VERSION);
-    record.extension(append(record, bytes))
+    bytes.push(EXTENDED);
+    record.append_rest(record.extension(append(record, bytes)))
+}
+
+/// Whether the value of a row needs a server that reads version 3.
+#[must_use]
+pub fn needs_version_3(value: &[u8]) -> bool {
+    value.first().is_some_and(|version| *version >= VERSION)
 }
 
 /// Encodes the entry of a dead letter with the reason for its death. A server of an older version
@@ -123,10 +174,22 @@ pub(super) fn decode_with_rest<'a, R: Record<'a>>(
         .split_first()
         .ok_or_else(|| StoreError::damage("read a record", "the record is empty"))?;
     match *version {
-        PLAIN => take(fields),
-        VERSION => {
+        PLAIN => {
+            let (mut record, rest): (R, _) = take(fields)?;
+            let rest = record.read_rest(rest)?;
+            Ok((record, rest))
+        }
+        EXTENDED => {
             let (mut record, extension): (R, _) = take(fields)?;
             let rest = record.extend(extension)?;
+            let rest = record.read_rest(rest)?;
+            Ok((record, rest))
+        }
+        VERSION => {
+            let (mut record, extension): (R, _) = take(fields)?;
+            let rest =
+                tagged_fields::read(extension, |tag, value| record.set_tagged_field(tag, value))?;
+            let rest = record.read_rest(rest)?;
             Ok((record, rest))
         }
         0 => {

@@ -8,7 +8,7 @@ use hyper_delay_protocol::Terms;
 use hyper_delay_store::{
     Batch, Bytes, Durability, ReadStore as _, Space, Store as _,
     fake::Fake,
-    record::{self, ExpiryEntry, Name, Place, Task, TaskEntry, key},
+    record::{self, ExpiryEntry, Name, Place, RetryingEntry, Task, TaskEntry, key},
 };
 
 /// Changes a store, and returns why its backup is refused.
@@ -109,6 +109,46 @@ fn missing_stray_and_wrong_rows_of_the_index_of_expiry_are_refused() {
     assert!(found.contains(differ), "{found}");
     let found = stray((*b"\x01").into());
     assert!(found.contains("in space meta"), "{found}");
+}
+
+#[test]
+fn an_index_of_retrying_tasks_that_lacks_one_or_is_counted_wrong_is_refused() {
+    let row = |store: &Fake| {
+        let meta = store.all(Space::Meta).into_iter();
+        let mut rows = meta.filter(|(key, _)| key.starts_with(key::RETRYING));
+        rows.next().expect("one task is retrying").0
+    };
+    let numbers = "the numbers of retrying tasks are not those of their index";
+    let found = refusal(|batch, store| batch.remove(Space::Meta, row(store)));
+    assert!(found.contains(numbers), "{found}");
+    let found = refusal(|batch, _| batch.remove(Space::Meta, key::retrying_count("route")));
+    assert!(found.contains(numbers), "{found}");
+    let found = refusal(|batch, store| {
+        batch.remove(Space::Meta, row(store));
+        for route in ["route", ""] {
+            batch.remove(Space::Meta, key::retrying_count(route));
+        }
+    });
+    assert!(found.contains("has 0 of route"), "{found}");
+    let found = refusal(|batch, store| batch.put(Space::Meta, row(store), *b"\x01"));
+    assert!(found.contains("in space meta"), "{found}");
+}
+
+#[test]
+fn a_retrying_row_that_an_older_server_has_left_is_no_fault() {
+    let store = filled();
+    let mut batch = Batch::new();
+    let stale = record::encode(&RetryingEntry { id: "gone" });
+    batch.put(Space::Meta, key::retrying("route", 5, 1), stale);
+    for route in ["route", ""] {
+        batch.put(
+            Space::Meta,
+            key::retrying_count(route),
+            record::encode(&2_u64),
+        );
+    }
+    store.commit(batch, Durability::Synced).unwrap();
+    check(&*backup(&*store, 1 << 20), "it").unwrap();
 }
 
 /// Changes the terms of the waiting task in some of its rows, and returns why the backup is

@@ -19,7 +19,7 @@ use hyper_delay_engine::{
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;
-use hyper_delay_protocol::{Compression, Headers, Terms};
+use hyper_delay_protocol::{Compression, FailureKind, Headers, LastFailure, Terms};
 use hyper_delay_store::{Durability, ReadStore as _, Space, Store as _};
 
 pub(super) const ROUTES: [&str; 2] = ["north", "south"];
@@ -80,6 +80,11 @@ pub(super) fn headers(id: &str) -> Headers {
     }
 }
 
+/// Whether a waiting task is retrying, which follows from its id, too.
+fn is_retrying(id: &str) -> bool {
+    xxhash_rust::xxh3::xxh3_64(id.as_bytes()) >> 14 & 1 == 1
+}
+
 fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: u64) {
     let (route, id): (Arc<str>, Arc<str>) = (route.into(), id.into());
     let size = 1 + usize::from(xxhash_rust::xxh3::xxh3_64(id.as_bytes()) as u8) * 5;
@@ -106,7 +111,18 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
         attempt: 1,
     };
     let op = match state {
-        "waiting" => return,
+        "waiting" if !is_retrying(&revision.id) => return,
+        "waiting" => Op::Retry {
+            revision,
+            at: fire_at,
+            attempt: 1,
+            failures: 1,
+            failure: Some(Box::new(LastFailure {
+                at: now,
+                kind: FailureKind::Nack,
+                reason: Some("no disk".into()),
+            })),
+        },
         "parked" => Op::Park(revision),
         "dead" => Op::Bury {
             revision,
@@ -114,6 +130,7 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
             attempt: 3,
             failures: 2,
             reason: id.ends_with('7').then(|| "a reason".into()),
+            failure: None,
         },
         "finished" => Op::Finish(revision),
         _ => Op::Cancel { route, id },

@@ -4,4 +4,5 @@ mod expiry;
 mod fixture;
 mod forged;
 mod operator_rows;
+mod retrying;
 mod undamaged;

@@ -266,6 +266,7 @@ fn later_of_two(is_named: [bool; 2], expires_at: [Option<u64>; 2]) -> Value {
             payload: &payload,
             terms: terms.clone(),
             headers: "",
+            delay_ms: None,
         };
         let task = RecoveredTask {
             route: "north".into(),
@@ -279,6 +280,7 @@ fn later_of_two(is_named: [bool; 2], expires_at: [Option<u64>; 2]) -> Value {
                 digest: content.digest(),
                 bytes: payload.len() as u64,
                 terms,
+                failure: None,
             },
             reason: None,
             content: record::encode(&content).to_vec(),

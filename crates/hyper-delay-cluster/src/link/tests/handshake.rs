@@ -34,14 +34,14 @@ async fn a_node_that_does_not_belong_here_is_refused_with_the_cure() {
                 side.format += 1;
                 side.release = "9.0.0".to_owned();
             },
-            "and node a of 9.0.0 speaks version 4: upgrade node b",
+            "and node a of 9.0.0 speaks version 5: upgrade node b",
         ),
         (
             |side| {
                 side.format -= 1;
                 side.release = "0.1.0".to_owned();
             },
-            "and node a of 0.1.0 speaks version 2: upgrade node a",
+            "and node a of 0.1.0 speaks version 3: upgrade node a",
         ),
     ];
     for (change, cure) in cases {

@@ -15,7 +15,7 @@ use hyper_delay_engine::{
     },
     sizes::Sizes,
 };
-use hyper_delay_protocol::{Compression, Filter, Headers, Terms};
+use hyper_delay_protocol::{Compression, FailureKind, Filter, Headers, LastFailure, Terms};
 use hyper_delay_store::{
     Durability, Space,
     fake::Fake,
@@ -281,12 +281,20 @@ impl Side {
                 attempt: 2,
                 failures: 1,
                 reason: Some(REASONS[reason].into()).filter(|_| reason > 0),
+                failure: None,
             }),
             Step::Retry(at) => Some(Op::Retry {
                 revision,
                 at,
                 attempt: 3,
                 failures: 2,
+                failure: (at % 2 == 0).then(|| {
+                    Box::new(LastFailure {
+                        at,
+                        kind: FailureKind::Nack,
+                        reason: None,
+                    })
+                }),
             }),
             Step::Finish => Some(Op::Finish(revision)),
             Step::Cancel => Some(Op::Cancel { route, id }),

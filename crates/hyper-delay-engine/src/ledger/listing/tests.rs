@@ -35,6 +35,7 @@ fn dead(route: &str, id: u64, seq: u64, at: u64, reason: Option<&str>) -> Op {
         attempt: 1,
         failures: 1,
         reason: reason.map(Arc::from),
+        failure: None,
     }
 }
 

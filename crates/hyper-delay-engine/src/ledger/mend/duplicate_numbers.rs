@@ -25,7 +25,7 @@ impl<S: Store> Mending<'_, S> {
                 .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
             if seen.insert(name.seq) {
                 mending.put_entry(route, id, &name);
-                mending.put_expiry(route, id, &name);
+                mending.put_index_rows(route, id, &name);
                 return Ok(());
             }
             mending.renumber(key, (route, id), name)
@@ -42,6 +42,9 @@ impl<S: Store> Mending<'_, S> {
         if self.owner(space, &place)?.as_ref() == Some(key) {
             self.batch.remove(space, place);
         }
+        if let Some(key) = name.retrying_key(route) {
+            self.batch.remove(Space::Meta, key);
+        }
         let content = self.batch.get(Space::Tasks, &key::task(name.seq))?;
         let name = Name {
             seq: self.next,
@@ -52,7 +55,7 @@ impl<S: Store> Mending<'_, S> {
             self.batch.put(Space::Tasks, key::task(name.seq), content);
         }
         self.put_entry(route, id, &name);
-        self.put_expiry(route, id, &name);
+        self.put_index_rows(route, id, &name);
         let name = record::encode(&name);
         self.batch.put(Space::Names, key.clone(), name);
         self.report.renumbered += 1;

@@ -70,6 +70,7 @@ impl<S: Store> Mending<'_, S> {
             digest,
             terms: placed.entry.terms.clone(),
             bytes,
+            failure: None,
         };
         let name = record::encode(&name);
         self.batch.put(Space::Names, name_key, name);

@@ -2,15 +2,22 @@ use super::Mending;
 use crate::ledger::entry_key;
 use hyper_delay_store::{
     Bytes, Durability, Space, Store, StoreError,
-    record::{self, EntryRow, ExpiryEntry, Name, StoredCounts, TaskEntry, key},
+    record::{self, EntryRow, ExpiryEntry, Name, RetryingEntry, StoredCounts, TaskEntry, key},
 };
 
 /// The counts of the route whose names are being read, and of all routes so far.
 #[derive(Debug, Default)]
 struct RouteTotals {
     route: Box<str>,
+    counts: RouteTotal,
+    total: RouteTotal,
+}
+
+/// The counts of a route.
+#[derive(Debug, Clone, Copy, Default)]
+struct RouteTotal {
     counts: StoredCounts,
-    total: StoredCounts,
+    retrying: u64,
 }
 
 impl<S: Store> Mending<'_, S> {
@@ -22,7 +29,7 @@ impl<S: Store> Mending<'_, S> {
             Ok(())
         })?;
         self.for_each_row(Space::Meta, |mending, key, _| {
-            if key.starts_with(key::EXPIRY) {
+            if key.starts_with(key::EXPIRY) || key.starts_with(key::RETRYING_PREFIX) {
                 mending.batch.remove(Space::Meta, key.clone());
             }
             Ok(())
@@ -47,7 +54,7 @@ impl<S: Store> Mending<'_, S> {
         self.put_counts(&counted.route, counted.counts);
         self.put_counts("", total);
         self.batch.commit(Durability::Written)?;
-        Ok(total.waiting + total.parked + total.dead)
+        Ok(total.counts.total())
     }
 
     /// Gives a task an entry if it has none. Returns false if the task is removed.
@@ -69,7 +76,7 @@ impl<S: Store> Mending<'_, S> {
             }
             return Ok(false);
         }
-        self.put_expiry(route, id, name);
+        self.put_index_rows(route, id, name);
         if !is_own && !self.shares_number(name, owner)? {
             self.report.entries += 1;
             self.put_entry(route, id, name);
@@ -102,8 +109,12 @@ impl<S: Store> Mending<'_, S> {
         self.batch.put(space, place, record::encode(&entry));
     }
 
-    /// Gives a task its row in the index of expiry.
-    pub(super) fn put_expiry(&mut self, route: &str, id: &str, name: &Name) {
+    /// Gives a task its rows in the indexes of expiry and of retrying tasks.
+    pub(super) fn put_index_rows(&mut self, route: &str, id: &str, name: &Name) {
+        if let Some(key) = name.retrying_key(route) {
+            let value = record::encode(&RetryingEntry { id });
+            self.batch.put(Space::Meta, key, value);
+        }
         if let Some(key) = name.expiry_key() {
             let value = record::encode(&ExpiryEntry { route, id });
             self.batch.put(Space::Meta, key, value);
@@ -115,14 +126,20 @@ impl<S: Store> Mending<'_, S> {
         if *counted.route != *route {
             self.put_counts(&counted.route, counted.counts);
             counted.route = route.into();
-            counted.counts = StoredCounts::default();
+            counted.counts = RouteTotal::default();
         }
-        for counts in [&mut counted.counts, &mut counted.total] {
-            counts.add(name);
+        for total in [&mut counted.counts, &mut counted.total] {
+            total.counts.add(name);
+            total.retrying += u64::from(name.is_retrying());
         }
     }
 
-    fn put_counts(&mut self, route: &str, counts: StoredCounts) {
+    fn put_counts(&mut self, route: &str, RouteTotal { counts, retrying }: RouteTotal) {
+        if retrying > 0 {
+            let count = record::encode(&retrying);
+            self.batch
+                .put(Space::Meta, key::retrying_count(route), count);
+        }
         if !counts.is_empty() {
             let counts = record::encode(&counts);
             self.batch.put(Space::Counts, key::route(route), counts);

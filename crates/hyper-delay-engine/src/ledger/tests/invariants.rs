@@ -7,7 +7,7 @@ use crate::ledger::{low_water::LowWaterMark, sequence_numbers::SequenceNumbers};
 use hyper_delay_store::{
     ReadStore as _, Space,
     fake::Fake,
-    record::{self, ExpiryEntry, Name, Place, StoredCounts, TaskEntry, key},
+    record::{self, ExpiryEntry, Name, Place, RetryingEntry, StoredCounts, TaskEntry, key},
 };
 
 /// Checks that the spaces of a store agree with each other, and returns their tasks.
@@ -15,6 +15,8 @@ pub(super) fn check_invariants(store: &Fake) -> BTreeMap<(String, String), Task>
     let mut tasks = BTreeMap::new();
     let mut counts: BTreeMap<Vec<u8>, StoredCounts> = BTreeMap::new();
     let mut expiring = BTreeMap::new();
+    let mut retrying = BTreeMap::new();
+    let mut retrying_counts: BTreeMap<String, u64> = BTreeMap::new();
     let low_water = LowWaterMark::open(store).unwrap().at();
     let next = SequenceNumbers::open(store, 1).unwrap().next();
     for (name_key, value) in store.all(Space::Names) {
@@ -69,6 +71,7 @@ pub(super) fn check_invariants(store: &Fake) -> BTreeMap<(String, String), Task>
             place: name.place,
             attempt: name.attempt,
             failures: name.failures,
+            failure: name.failure.clone(),
             terms: name.terms.clone(),
         };
         assert_eq!(content.terms, name.terms);
@@ -79,6 +82,14 @@ pub(super) fn check_invariants(store: &Fake) -> BTreeMap<(String, String), Task>
             });
             expiring.insert(key, value.to_vec());
         }
+        if name.failure.is_some() && !matches!(name.place, Place::Dead(_)) {
+            let key = key::retrying(&route, name.place.at(), name.seq).to_vec();
+            let value = record::encode(&RetryingEntry { id: &id }).to_vec();
+            retrying.insert(key, value);
+            for counted in [&*route, ""] {
+                *retrying_counts.entry(counted.to_owned()).or_default() += 1;
+            }
+        }
         tasks.insert((route, id), task);
     }
     let entries = [Space::Waiting, Space::Parked, Space::Dead].map(|space| store.all(space).len());
@@ -88,12 +99,27 @@ pub(super) fn check_invariants(store: &Fake) -> BTreeMap<(String, String), Task>
         tasks.len(),
         "orphan contents"
     );
-    let meta = store.all(Space::Meta).into_iter();
-    let index: BTreeMap<Vec<u8>, Vec<u8>> = meta
-        .filter(|(key, _)| key.starts_with(key::EXPIRY))
-        .map(|(key, value)| (key.to_vec(), value.to_vec()))
+    let index = |prefix: &[u8]| {
+        let meta = store.all(Space::Meta).into_iter();
+        let rows = meta.filter(|(key, _)| key.starts_with(prefix));
+        rows.map(|(key, value)| (key.to_vec(), value.to_vec()))
+            .collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(index(key::EXPIRY), expiring, "the index of expiry");
+    assert_eq!(
+        index(key::RETRYING),
+        retrying,
+        "the index of retrying tasks"
+    );
+    let counted = index(key::RETRYING_COUNTS).into_iter();
+    let counted: BTreeMap<String, u64> = counted
+        .map(|(key, value)| {
+            let route = &key[key::RETRYING_COUNTS.len()..];
+            let route = String::from_utf8(route.to_vec()).unwrap();
+            (route, record::decode(&value).unwrap())
+        })
         .collect();
-    assert_eq!(index, expiring, "the index of expiry");
+    assert_eq!(counted, retrying_counts, "the numbers of retrying tasks");
     let written: BTreeMap<Vec<u8>, StoredCounts> = store
         .all(Space::Counts)
         .into_iter()

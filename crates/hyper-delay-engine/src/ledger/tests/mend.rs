@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     invariants::check_invariants,
     model::{KEEP, Task},
-    world::{World, schedule},
+    world::{World, failure, schedule},
 };
 use crate::{
     ledger::{Ledger, Op, Outcome, sequence_numbers::SequenceNumbers},
@@ -117,6 +117,7 @@ fn retry_a(world: &World) -> Op {
         at: 30_000,
         attempt: 1,
         failures: 1,
+        failure: Some(failure(25_000, None)),
     }
 }
 

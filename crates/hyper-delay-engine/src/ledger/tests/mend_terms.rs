@@ -41,6 +41,7 @@ fn bury_b(world: &World) -> Op {
         attempt: 1,
         failures: 1,
         reason: Some("no disk".into()),
+        failure: None,
     }
 }
 

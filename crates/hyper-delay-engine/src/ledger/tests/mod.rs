@@ -11,4 +11,5 @@ mod operator_changes;
 mod pending_quota;
 mod power_loss;
 mod random;
+mod retrying;
 mod world;

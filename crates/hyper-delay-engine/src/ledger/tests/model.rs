@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ledger::{KickedTask, Op, Outcome, ScheduleOrder, Sweep, SweepAct, TaskRevision};
-use hyper_delay_protocol::Terms;
+use hyper_delay_protocol::{LastFailure, Terms};
 use hyper_delay_store::record::Place;
 
 /// The deduplication window in milliseconds.
@@ -37,7 +37,17 @@ pub(super) struct Task {
     pub(super) place: Place,
     pub(super) attempt: u32,
     pub(super) failures: u32,
+    pub(super) failure: Option<Box<LastFailure>>,
     pub(super) terms: Option<Box<Terms>>,
+}
+
+impl Task {
+    fn fail(&mut self, (attempt, failures): (u32, u32), failure: &Option<Box<LastFailure>>) {
+        (self.attempt, self.failures) = (attempt, failures);
+        if failure.is_some() {
+            self.failure = failure.clone();
+        }
+    }
 }
 
 impl Model {
@@ -66,9 +76,10 @@ impl Model {
                 at,
                 attempt,
                 failures,
+                failure,
             } => self.update(revision, outcome, |task| {
                 task.place = Place::Waiting(*at);
-                (task.attempt, task.failures) = (*attempt, *failures);
+                task.fail((*attempt, *failures), failure);
             }),
             Op::Park(revision) => self.update(revision, outcome, |task| {
                 if let Place::Waiting(at) = task.place {
@@ -80,10 +91,11 @@ impl Model {
                 at,
                 attempt,
                 failures,
+                failure,
                 ..
             } => self.update(revision, outcome, |task| {
                 task.place = Place::Dead(*at);
-                (task.attempt, task.failures) = (*attempt, *failures);
+                task.fail((*attempt, *failures), failure);
             }),
             Op::Count { revision, attempt } => self.update(revision, outcome, |task| {
                 task.attempt = task.attempt.max(*attempt);
@@ -104,7 +116,7 @@ impl Model {
                 let dead = dead.filter(|task| matches!(task.place, Place::Dead(_)));
                 let kicked = dead.map(|task| {
                     task.place = Place::Waiting(*at);
-                    task.failures = 0;
+                    (task.failures, task.failure) = (0, None);
                     KickedTask {
                         seq: task.seq,
                         attempt: task.attempt,
@@ -130,6 +142,7 @@ impl Model {
             }
             Op::Pause(_) | Op::Resume(_) | Op::AdvanceBulk(_) => {}
             Op::AdvanceLowWater(_) => assert_eq!(outcome, Outcome::Applied(true)),
+            Op::CheckRetrying { .. } => assert!(matches!(outcome, Outcome::RetryingChecked(_))),
         }
     }
 
@@ -181,6 +194,7 @@ impl Model {
             place: Place::Waiting(order.at),
             attempt,
             failures: 0,
+            failure: None,
             terms: order.terms.clone(),
         };
         self.tasks.insert(name, task);
@@ -194,7 +208,7 @@ impl Model {
             SweepAct::Kick { place, at } => {
                 let kicked = task.filter(|task| task.place == place).map(|task| {
                     task.place = Place::Waiting(at);
-                    task.failures = 0;
+                    (task.failures, task.failure) = (0, None);
                     KickedTask {
                         seq: task.seq,
                         attempt: task.attempt,

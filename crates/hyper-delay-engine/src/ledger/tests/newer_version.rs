@@ -15,7 +15,7 @@ fn value_of_a_newer_version_is_refused() {
     batch.put(Space::Meta, *b"numbers", newer);
     store.commit(batch, Durability::Synced).unwrap();
     let error = Ledger::open(store, 0, Sizes::SMALL).unwrap_err();
-    let wanted = "its version is 3, and this server reads 2; a newer server wrote it: start that";
+    let wanted = "its version is 4, and this server reads 3; a newer server wrote it: start that";
     assert!(error.to_string().contains(wanted), "{error}");
     assert!(!error.is_damage(), "{error}");
 }

@@ -223,6 +223,7 @@ fn a_task_that_died_again_is_not_the_one_that_was_read() {
             at,
             failures: 1,
             reason: None,
+            failure: None,
         });
     };
     bury(&mut world, 20_000);

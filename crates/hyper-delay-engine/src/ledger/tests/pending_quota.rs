@@ -57,6 +57,7 @@ fn bytes_count_what_a_schedule_adds() {
         attempt: 1,
         failures: 1,
         reason: None,
+        failure: None,
     });
     assert_eq!(refused(&mut world, &order("c", b"12", false), 3, 5), None);
     assert_eq!(refused(&mut world, &order("c", b"12", false), 3, 4), bytes);

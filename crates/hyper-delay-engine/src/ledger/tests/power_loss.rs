@@ -1,6 +1,6 @@
 //! A fixed history with every operation, and a power loss after each write.
 
-use super::world::{World, expiring, schedule};
+use super::world::{World, expiring, failure, schedule};
 use crate::ledger::{Op, Outcome};
 use hyper_delay_store::{Durability, fake::Syncs};
 
@@ -24,6 +24,15 @@ fn history() -> Vec<fn(&World) -> Op> {
             at: 30_000,
             attempt: 4,
             failures: 1,
+            failure: Some(failure(29_000, None)),
+        },
+        |world| Op::Park(world.revision("r", "a")),
+        |world| Op::Retry {
+            revision: world.revision("r", "a"),
+            at: 30_500,
+            attempt: 4,
+            failures: 1,
+            failure: None,
         },
         |_| Op::AdvanceLowWater(20_000),
         |world| Op::Bury {
@@ -32,6 +41,7 @@ fn history() -> Vec<fn(&World) -> Op> {
             attempt: 5,
             failures: 2,
             reason: None,
+            failure: None,
         },
         |_| Op::Kick {
             route: "r".into(),
@@ -68,6 +78,7 @@ fn history() -> Vec<fn(&World) -> Op> {
             attempt: 1,
             failures: 1,
             reason: Some("no disk".into()),
+            failure: Some(failure(31_000, Some("no disk"))),
         },
         |world| Op::Expire {
             revision: world.revision("r", "g"),

@@ -4,7 +4,7 @@ use proptest::{collection::vec, option::weighted, prelude::*, sample::select};
 
 use super::{
     model::named,
-    world::{World, schedule},
+    world::{World, failure, schedule},
 };
 use crate::ledger::{Actor, AuditedOp, NewBulkJob, Op, Sweep, SweepAct, TaskRevision};
 use hyper_delay_protocol::{Filter, Headers, Terms};
@@ -69,7 +69,7 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let op = (
-        0_u8..18,
+        0_u8..19,
         select(vec!["r", "s", "rs"]),
         select(vec!["a", "b", "c", "ra"]),
         10_000_u64..10_010,
@@ -142,6 +142,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             revision,
             at,
             failures: small,
+            failure: (!stale).then(|| failure(at, (at % 2 == 0).then_some("no disk"))),
         },
         7 => Op::Park(revision),
         8 => Op::Bury {
@@ -150,6 +151,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             at,
             failures: small,
             reason: (at % 2 == 0).then(|| "no disk".into()),
+            failure: (at % 3 == 0).then(|| failure(at, None)),
         },
         9 => Op::Count {
             attempt: revision.attempt + small,
@@ -200,6 +202,9 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
         }))),
         13 if small == 0 => Op::Resume(route.into()),
         13 => Op::Pause(route.into()),
+        17 => Op::CheckRetrying {
+            after: Box::default(),
+        },
         _ if stale => Op::AdvanceLowWater(world.model.earliest().unwrap_or(at).min(at)),
         _ => Op::Kick {
             route: route.into(),

@@ -10,7 +10,7 @@ use crate::{
     ledger::{Ledger, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision},
     sizes::Sizes,
 };
-use hyper_delay_protocol::{Compression, Headers, Terms};
+use hyper_delay_protocol::{Compression, FailureKind, Headers, LastFailure, Terms};
 use hyper_delay_store::{Batch, Durability, Store as _, fake::Fake};
 
 pub(super) struct World {
@@ -176,4 +176,13 @@ pub(super) fn expiring(id: &str, at: u64, expires_at: u64, replace: bool) -> Op 
         }));
     }
     op
+}
+
+/// The failure of a round that a nack ended.
+pub(super) fn failure(at: u64, reason: Option<&str>) -> Box<LastFailure> {
+    Box::new(LastFailure {
+        at,
+        kind: FailureKind::Nack,
+        reason: reason.map(Arc::from),
+    })
 }

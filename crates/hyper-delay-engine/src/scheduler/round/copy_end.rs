@@ -1,24 +1,38 @@
 use std::sync::Arc;
 
+use hyper_delay_protocol::{FailureKind, LastFailure};
+
 /// The end of a copy that was not acknowledged. Default: its connection is gone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::scheduler) struct CopyEnd {
     /// The delay until the next round that the nack asked for, in milliseconds.
     pub(in crate::scheduler) delay_ms: Option<u64>,
     /// The reason that the nack gave.
     pub(in crate::scheduler) reason: Option<Arc<str>>,
     pub(in crate::scheduler) kind: CopyEndKind,
+    /// What happened, if it counts as a failure.
+    pub(in crate::scheduler) failure: FailureKind,
+}
+
+impl Default for CopyEnd {
+    fn default() -> Self {
+        Self {
+            delay_ms: None,
+            reason: None,
+            kind: CopyEndKind::Failed,
+            failure: FailureKind::ConnectionLost,
+        }
+    }
 }
 
 /// The kind of a copy's end. The greatest kind among its copies decides about a round.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::scheduler) enum CopyEndKind {
     /// No failure: nothing of the copy was written.
     Unwritten,
     /// No failure: the nack declined the copy.
     Declined,
     /// A failure.
-    #[default]
     Failed,
 }
 
@@ -37,10 +51,36 @@ impl CopyEnd {
     /// these ends.
     fn unsent(reason: &str) -> Self {
         Self {
-            delay_ms: None,
             reason: Some(reason.into()),
             kind: CopyEndKind::Unwritten,
+            ..Self::default()
         }
+    }
+
+    /// The consumer did not answer in time.
+    pub(in crate::scheduler) fn timed_out() -> Self {
+        Self {
+            failure: FailureKind::AckTimeout,
+            ..Self::default()
+        }
+    }
+
+    /// The copy cannot be made for its consumer.
+    pub(in crate::scheduler) fn undeliverable(reason: Arc<str>) -> Self {
+        Self {
+            reason: Some(reason),
+            failure: FailureKind::Target,
+            ..Self::default()
+        }
+    }
+
+    /// What is kept of it as the last failure of the task, `at` in Unix milliseconds.
+    pub(in crate::scheduler) fn into_failure(self, at: u64) -> Box<LastFailure> {
+        Box::new(LastFailure {
+            at,
+            kind: self.failure,
+            reason: self.reason,
+        })
     }
 
     /// The connection has taken nothing of the copy.
@@ -77,8 +117,8 @@ mod tests {
         use CopyEndKind::{Declined, Failed, Unwritten};
         let end = |delay_ms, kind| CopyEnd {
             delay_ms: Some(delay_ms),
-            reason: None,
             kind,
+            ..CopyEnd::default()
         };
         for (copies, round) in [
             (&[][..], None),

@@ -21,6 +21,7 @@ fn after(delay_ms: u64) -> CopyEnd {
         delay_ms: Some(delay_ms),
         reason: Some("no disk".into()),
         kind: CopyEndKind::Failed,
+        ..CopyEnd::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::World;
-use crate::ledger::{Op, Outcome, Position};
+use crate::ledger::{LedgerView, Op, Outcome, Position};
 use crate::scheduler::{
     CommitJob, Scheduler,
     rate_limits::RateKey,
@@ -13,7 +13,7 @@ use crate::shard::ShardId;
 use hyper_delay_store::{
     Space,
     fake::Fake,
-    record::{self, Name, Place},
+    record::{self, Name, Place, key},
 };
 
 /// Checks the promise: every task on disk is waiting, parked, dead, or in flight with a live copy
@@ -22,11 +22,16 @@ pub(super) fn check(world: &World) {
     let scheduler = world.server.scheduler();
     let unreported = unreported(world);
     let mut on_disk = BTreeSet::new();
+    let mut retrying = retrying(world);
     for (key, value) in world.store.all(Space::Names) {
         let name: Name = record::decode(&value).unwrap();
         let route_length = usize::from(key[0]);
         let route = std::str::from_utf8(&key[1..=route_length]).unwrap();
         on_disk.insert(name.seq);
+        check_failure(&name);
+        if let Some(key) = name.retrying_key(route) {
+            assert!(retrying.remove(&*key), "{name:?} is not in the index");
+        }
         if scheduler.tasks.contains(name.seq) || unreported.contains(&name.seq) {
             continue;
         }
@@ -45,12 +50,30 @@ pub(super) fn check(world: &World) {
             Place::Dead(_) => {}
         }
     }
+    assert!(retrying.is_empty(), "no task has {retrying:?}");
     check_states(world, &on_disk);
     world.check_credit();
     world.check_waiting();
     if !world.is_shard() {
         check_front(world);
     }
+}
+
+/// The keys of the index of retrying tasks. Their number is the stored one.
+fn retrying(world: &World) -> BTreeSet<Vec<u8>> {
+    let meta = world.store.all(Space::Meta).into_iter();
+    let rows = meta.map(|(key, _)| key.to_vec());
+    let rows: BTreeSet<_> = rows.filter(|key| key.starts_with(key::RETRYING)).collect();
+    let view = LedgerView::new(world.store.clone());
+    assert_eq!(view.retrying("").unwrap(), rows.len() as u64);
+    rows
+}
+
+/// A task whose rounds have failed has its last failure.
+fn check_failure(name: &Name) {
+    let has_failure = name.failure.is_some();
+    assert!(name.failures == 0 || has_failure, "{name:?}");
+    assert!(!name.is_retrying() || name.failures > 0, "{name:?}");
 }
 
 /// The front of a single server and its scheduler agree about each connection: its routes, its credit,
@@ -289,6 +312,7 @@ fn seq_of(op: &Op) -> Option<u64> {
         | Op::Resume(_)
         | Op::BeginBulk(_)
         | Op::AdvanceBulk(_)
-        | Op::AdvanceLowWater(_) => None,
+        | Op::AdvanceLowWater(_)
+        | Op::CheckRetrying { .. } => None,
     }
 }

@@ -13,6 +13,7 @@ mod expiry;
 mod hedging;
 mod horizon;
 mod invariants;
+mod last_failure;
 mod lent_credit;
 mod memory;
 mod operator_requests;
