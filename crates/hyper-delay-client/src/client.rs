@@ -118,10 +118,12 @@ impl Client {
             retry_delay_ms,
             max_retry_delay_ms,
         } = task.terms;
+        let (fire_at, delay_ms) = task.fire_at_or_delay(now);
         let request = Request {
             id: Some(id),
             route_key: task.route.as_deref(),
-            fire_at: Some(task.fire_at(now)),
+            fire_at,
+            delay_ms,
             compression: Some(compression.as_str()),
             replace: task.replace.then_some(true),
             headers: Some(&task.headers).filter(|headers| !headers.is_empty()),

@@ -17,7 +17,7 @@ pub struct Task {
     pub(crate) payload: Vec<u8>,
     pub(crate) route: Option<String>,
     pub(crate) id: Option<String>,
-    due: Due,
+    due: TaskDue,
     pub(crate) compression: Compression,
     pub(crate) replace: bool,
     pub(crate) headers: BTreeMap<String, String>,
@@ -34,6 +34,15 @@ pub(crate) struct Terms {
     pub(crate) max_retry_delay_ms: Option<u64>,
 }
 
+/// When a task is due.
+#[derive(Clone, Copy, Debug)]
+enum TaskDue {
+    /// By the clock of the client.
+    Time(Due),
+    /// After a delay by the clock of the server.
+    Delay(Duration),
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Due {
     At(u64),
@@ -47,7 +56,7 @@ impl Task {
             payload: payload.into(),
             route: None,
             id: None,
-            due: Due::After(Duration::ZERO),
+            due: TaskDue::Time(Due::After(Duration::ZERO)),
             compression: Compression::None,
             replace: false,
             headers: BTreeMap::new(),
@@ -71,8 +80,8 @@ impl Task {
     /// Sets the id on the route: 1 to 128 bytes. Default: a UUID that the client makes.
     ///
     /// Scheduling the same content under the same name again changes nothing. A task with an id of
-    /// your own and a due time set by [`at`](Self::at) can therefore be scheduled again after any
-    /// error.
+    /// your own and a due time set by [`at`](Self::at) or [`delay`](Self::delay) can therefore be
+    /// scheduled again after any error.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -88,18 +97,39 @@ impl Task {
 
     /// Sets the time it is due in Unix milliseconds, at most 2^53.
     pub fn at_millis(mut self, millis: u64) -> Self {
-        self.due = Due::At(millis);
+        self.due = TaskDue::Time(Due::At(millis));
         self
     }
 
-    /// Sets the delay from the call of [`schedule`](crate::Client::schedule) until it is due.
+    /// Sets the delay from the call of [`schedule`](crate::Client::schedule) until it is due, by the
+    /// clock of the client.
     ///
     /// Each call computes the due time anew, and the due time is part of the content. To schedule a
     /// task again after an error, such as [`Unavailable`](crate::Code::Unavailable), set the time with
-    /// [`at`](Self::at): otherwise the second call is refused with
-    /// [`DuplicateId`](crate::Code::DuplicateId) if the first one took effect.
+    /// [`at`](Self::at) or the delay with [`delay`](Self::delay): otherwise the second call is refused
+    /// with [`DuplicateId`](crate::Code::DuplicateId) if the first one took effect.
     pub fn after(mut self, delay: Duration) -> Self {
-        self.due = Due::After(delay);
+        self.due = TaskDue::Time(Due::After(delay));
+        self
+    }
+
+    /// Sets the delay from when the server takes the task until it is due, rounded up to a
+    /// millisecond. The clock of the server counts, and the
+    /// [receipt](crate::Receipt::fire_at_millis) has the time.
+    ///
+    /// The delay is part of the content in place of the time. A task with an id of your own can
+    /// therefore be scheduled again after any error: the first time stays. A server of version 0.3
+    /// refuses the task with [`MissingField`](crate::Code::MissingField); use [`after`](Self::after)
+    /// there.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use hyper_delay_client::Task;
+    ///
+    /// let task = Task::new("remind").route("mail").id("order-17").delay(Duration::from_secs(300));
+    /// ```
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.due = TaskDue::Delay(delay);
         self
     }
 
@@ -197,8 +227,12 @@ impl Task {
         self
     }
 
-    pub(crate) fn fire_at(&self, now: SystemTime) -> u64 {
-        self.due.millis(now)
+    /// Returns the time or the delay, in milliseconds.
+    pub(crate) fn fire_at_or_delay(&self, now: SystemTime) -> (Option<u64>, Option<u64>) {
+        match self.due {
+            TaskDue::Time(due) => (Some(due.millis(now)), None),
+            TaskDue::Delay(delay) => (None, Some(time::whole_millis(delay))),
+        }
     }
 }
 
@@ -220,13 +254,20 @@ mod tests {
     #[test]
     fn due_after_counts_from_the_schedule_and_at_does_not() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
-        assert_eq!(Task::new("").fire_at(now), 100_000);
-        assert_eq!(
-            Task::new("").after(Duration::from_micros(1)).fire_at(now),
-            100_001
-        );
-        assert_eq!(Task::new("").at_millis(7).fire_at(now), 7);
-        assert_eq!(Task::new("").at(now).fire_at(SystemTime::now()), 100_000);
-        assert_eq!(Task::new("").after(Duration::MAX).fire_at(now), u64::MAX);
+        let fire_at = |task: Task| task.fire_at_or_delay(now);
+        let after = |delay| fire_at(Task::new("").after(delay));
+        assert_eq!(fire_at(Task::new("")), (Some(100_000), None));
+        assert_eq!(after(Duration::from_micros(1)), (Some(100_001), None));
+        assert_eq!(fire_at(Task::new("").at_millis(7)), (Some(7), None));
+        assert_eq!(fire_at(Task::new("").at(now)), (Some(100_000), None));
+        assert_eq!(after(Duration::MAX), (Some(u64::MAX), None));
+    }
+
+    #[test]
+    fn a_delay_is_rounded_up_and_replaces_the_time() {
+        let now = SystemTime::UNIX_EPOCH;
+        let delay = Task::new("").at_millis(7).delay(Duration::from_micros(1));
+        assert_eq!(delay.fire_at_or_delay(now), (None, Some(1)));
+        assert_eq!(delay.at_millis(7).fire_at_or_delay(now), (Some(7), None));
     }
 }

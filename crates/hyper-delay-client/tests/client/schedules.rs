@@ -245,6 +245,30 @@ async fn a_task_has_headers_and_terms() {
 }
 
 #[tokio::test]
+async fn a_delay_is_sent_in_place_of_the_time_and_the_same_after_a_lost_connection() {
+    let (fake, mut peer, client) = Fake::with_client().await;
+    let task = Task::new("")
+        .route("r")
+        .id("a")
+        .delay(Duration::from_secs(5));
+    let scheduling = tokio::spawn(async move { client.schedule(task).await });
+    let first = peer.expect("schedule").await;
+    assert_eq!(first["delay_ms"], 5_000);
+    assert_eq!(first.get("fire_at"), None);
+    drop(peer);
+    let mut peer = fake.accept().await;
+    let again = peer.expect("schedule").await;
+    for field in ["id", "route_key", "delay_ms", "fire_at", "payload_base64"] {
+        assert_eq!(again.get(field), first.get(field), "{field}");
+    }
+    let mut answered = again.clone();
+    answered["fire_at"] = json!(1_732_616_400_000_u64);
+    peer.acknowledge(&answered).await;
+    let receipt = soon(scheduling).await.unwrap().unwrap();
+    assert_eq!(receipt.fire_at_millis, 1_732_616_400_000);
+}
+
+#[tokio::test]
 async fn the_expiry_counts_from_the_schedule() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let before = SystemTime::now();
