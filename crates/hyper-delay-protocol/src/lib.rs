@@ -37,6 +37,7 @@ mod lines;
 mod refusal;
 mod request;
 
+mod due;
 mod field;
 mod parse;
 mod request_fields;
@@ -63,6 +64,7 @@ pub use compression::Compression;
 pub use credential::Credential;
 pub use dead_letter::DeadTask;
 pub use delivery::Delivery;
+pub use due::Due;
 pub use failure::{FailureKind, LastFailure};
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};

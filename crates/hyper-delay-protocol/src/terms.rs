@@ -5,7 +5,8 @@ use std::io;
 use serde::Serialize;
 
 use super::{
-    field::FieldError, json_writer::JsonWriter, request_fields::RequestFields, unix_time::millis,
+    Due, field::FieldError, json_writer::JsonWriter, request_fields::RequestFields,
+    unix_time::millis,
 };
 
 /// The longest time to answer, in milliseconds.
@@ -50,10 +51,11 @@ impl Terms {
         }
     }
 
-    /// Reads the terms of a task that is due at `fire_at`. `None` if it has none.
+    /// Reads the terms of a task. `None` if it has none. The scheduler compares the expiry with the
+    /// end of a delay.
     pub(super) fn read(
         fields: &RequestFields<'_>,
-        fire_at: u64,
+        due: Due,
     ) -> Result<Option<Box<Self>>, FieldError> {
         if !fields.has_terms() {
             return Ok(None);
@@ -69,7 +71,9 @@ impl Terms {
             retry_delay_ms: fields.retry_delay_ms().number(ms, 1..=DAY_MS)?,
             max_retry_delay_ms: fields.max_retry_delay_ms().number(ms, 1..=DAY_MS)?,
         };
-        if let Some(at) = terms.expires_at.filter(|at| *at <= fire_at) {
+        if let (Some(at), Due::At(fire_at)) = (terms.expires_at, due)
+            && at <= fire_at
+        {
             let wanted = format!("give a time after fire_at, which is {fire_at}");
             return Err(fields.expires_at().bad(&at.to_string(), &wanted));
         }

@@ -6,11 +6,6 @@ use crate::field::{EXACT, Field, FieldError};
 /// in milliseconds.
 const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
 
-/// Reads the due time of a task.
-pub(super) fn fire_at(field: Field<'_>) -> Result<u64, FieldError> {
-    field.required(millis(field)?, "Unix milliseconds")
-}
-
 /// Reads a time in Unix milliseconds. Refuses what looks like seconds.
 pub(super) fn millis(field: Field<'_>) -> Result<Option<u64>, FieldError> {
     let millis = field.number_or_text("Unix milliseconds", 0..=EXACT)?;

@@ -90,6 +90,7 @@ impl GroupCommits {
             named: true,
             at: fire_at,
             fire_at,
+            delay_ms: None,
             compression: Compression::None,
             payload: payload.into(),
             replace: false,

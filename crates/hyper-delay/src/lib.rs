@@ -61,7 +61,7 @@ pub mod protocol {
     #[doc(inline)]
     pub use hyper_delay_protocol::{
         Accept, AdminRequest, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts,
-        Credential, DeadTask, Delivery, DeliverySelector, DueCounts, Encoder, Filter, Headers,
+        Credential, DeadTask, Delivery, DeliverySelector, Due, DueCounts, Encoder, Filter, Headers,
         JobRow, Line, Lines, ListRequest, ReadRequest, Reason, ReasonRow, Refusal, RegisterMode,
         Reply, Request, RouteStats, Schedule, SessionRequest, Spans, Stats, TaskRequest, TaskState,
         TaskView, Terms, TooLong, Version, parse,

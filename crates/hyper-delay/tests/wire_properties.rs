@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use hyper_delay::protocol::{
-    Accept, AdminRequest, BulkAct, BulkRequest, Compression, Credential, Filter, Headers, Line,
-    List, Mode, Named, ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest, Terms,
-    parse,
+    Accept, AdminRequest, BulkAct, BulkRequest, Compression, Credential, Due, Filter, Headers,
+    Line, List, Mode, Named, ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest,
+    Terms, parse,
 };
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
 
@@ -50,6 +50,7 @@ const PIECES: &[&str] = &[
     "\"id\":",
     "\"route_key\":",
     "\"fire_at\":",
+    "\"delay_ms\":",
     "\"payload_base64\":",
     "\"aGVsbG8\"",
     "\"aGVsbG8=\"",
@@ -82,27 +83,34 @@ fn fire_at() -> impl Strategy<Value = u64> {
     prop_oneof![0..100_000_000_u64, 100_000_000_000..=1_u64 << 53]
 }
 
+/// A time or a delay.
+fn due() -> impl Strategy<Value = Due> {
+    let delay = 0..=1_u64 << 53;
+    prop_oneof![2 => fire_at().prop_map(Due::At), 1 => delay.prop_map(Due::After)]
+}
+
 fn schedule() -> impl Strategy<Value = Schedule> {
     let label = select(&Compression::ALL[..]);
     let payload = vec(any::<u8>(), 0..200).prop_map(Vec::into_boxed_slice);
     let task = (
         of(name()),
         of(name()),
-        fire_at(),
+        due(),
         label,
         payload,
         any::<bool>(),
         (headers(), terms()),
     );
     task.prop_map(
-        |(id, route, fire_at, compression, payload, replace, (headers, mut terms))| {
-            // It must be later than the due time.
+        |(id, route, due, compression, payload, replace, (headers, mut terms))| {
+            // It must be later than a due time.
+            let fire_at = due.at(0);
             let expires_at = terms.expires_at.map(|after| (fire_at + after).max(1 << 40));
             terms.expires_at = expires_at.filter(|at| (fire_at + 1..=1 << 53).contains(at));
             Schedule {
                 id,
                 route,
-                fire_at,
+                due,
                 compression,
                 payload,
                 replace,

@@ -7,7 +7,7 @@ use hyper_delay_engine::{
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;
-use hyper_delay_protocol::Schedule;
+use hyper_delay_protocol::{Due, Schedule};
 use hyper_delay_store::{Durability, Store as _, StoreError};
 
 /// Tasks of a batch.
@@ -69,7 +69,9 @@ impl Importer {
         })
     }
 
-    /// Writes a task. The error of the inner result is the reason why the task is refused.
+    /// Writes a task. The error of the inner result is the reason why the task is refused. A delay
+    /// counts from now. `original_delay_ms` is the delay that gave the time of an exported task: it
+    /// stays its content in place of the time.
     ///
     /// # Errors
     ///
@@ -78,14 +80,19 @@ impl Importer {
         &mut self,
         (route, id): (Arc<str>, Arc<str>),
         schedule: Schedule,
+        original_delay_ms: Option<u64>,
     ) -> Result<Result<(), String>, BackupError> {
         let now = self.clock.now().wall_millis();
-        let latest = now.saturating_add(self.limits.delay_days.saturating_mul(86_400_000));
-        if schedule.fire_at > latest {
+        let longest = self.limits.delay_days.saturating_mul(86_400_000);
+        let (field, value, most) = match schedule.due {
+            Due::At(fire_at) => ("fire_at", fire_at, now.saturating_add(longest)),
+            Due::After(delay_ms) => ("delay_ms", delay_ms, longest),
+        };
+        if value > most {
             return Ok(Err(format!(
-                "fire_at is {}, more than max_delay_days ahead: give at most {latest}, or \
+                "{field} is {value}, more than max_delay_days ahead: give at most {most}, or \
                  --max-delay-days if the configuration of the server has more than {}",
-                schedule.fire_at, self.limits.delay_days
+                self.limits.delay_days
             )));
         }
         let expires_at = schedule.terms.as_ref().and_then(|terms| terms.expires_at);
@@ -93,7 +100,8 @@ impl Importer {
             return Ok(Err(format!("expires_at is {at}, which has passed")));
         }
         let is_id_given = schedule.id.is_some();
-        let order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
+        let mut order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
+        order.delay_ms = order.delay_ms.or(original_delay_ms);
         let delivery = order.longest_delivery();
         let most = self.limits.line_bytes;
         if !delivery.fits(most) {
@@ -103,12 +111,19 @@ impl Importer {
                  raise it in the configuration of the server, and give --max-line-bytes"
             )));
         }
-        let bytes = order.content_bytes();
-        let outcome = self.store.ledger.apply(&Op::Schedule(order), now)?;
-        if outcome == Outcome::NameTaken {
-            return Ok(Err(
-                "an earlier line has the same route and id, and other content".to_owned(),
-            ));
+        let (bytes, fire_at) = (order.content_bytes(), order.fire_at);
+        match self.store.ledger.apply(&Op::Schedule(order), now)? {
+            Outcome::NameTaken => {
+                return Ok(Err(
+                    "an earlier line has the same route and id, and other content".to_owned(),
+                ));
+            }
+            Outcome::ExpiresBeforeDue => {
+                return Ok(Err(format!(
+                    "expires_at is not later than the end of delay_ms, which is {fire_at}"
+                )));
+            }
+            _ => {}
         }
         self.store.tasks += 1;
         self.store.bytes += bytes;

@@ -26,6 +26,7 @@ fn order(id: &str, payload: &[u8]) -> ScheduleOrder {
         named: true,
         at: NOW,
         fire_at: NOW,
+        delay_ms: ["waiting", "finished"].contains(&id).then_some(3),
         compression: Compression::Lz4,
         payload: payload.into(),
         replace: true,

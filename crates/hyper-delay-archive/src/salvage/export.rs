@@ -29,7 +29,7 @@ pub struct ExportSummary {
     pub faults: Vec<String>,
 }
 
-/// A request of the protocol that schedules the task again. Servers ignore the last two fields.
+/// A request of the protocol that schedules the task again. Servers ignore the last three fields.
 #[derive(Debug, Serialize)]
 struct ExportLine<'a> {
     kind: &'static str,
@@ -47,6 +47,9 @@ struct ExportLine<'a> {
     terms: Option<Terms>,
     state: &'static str,
     attempt: u32,
+    /// The delay that gave `fire_at`. An import into a new store keeps it as content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_delay_ms: Option<u64>,
 }
 
 /// Writes every readable task of the stopped store in `directory` as a line of JSON.
@@ -99,6 +102,7 @@ fn write(task: &RecoveredTask, replace: bool, out: &mut dyn Write) -> Result<(),
         terms: content.terms.map(|terms| *terms),
         state: task.name.place.state().as_str(),
         attempt: task.name.attempt,
+        original_delay_ms: content.delay_ms,
     };
     serde_json::to_writer(&mut *out, &line).map_err(|error| SalvageError::Output(error.into()))?;
     out.write_all(b"\n").map_err(SalvageError::Output)

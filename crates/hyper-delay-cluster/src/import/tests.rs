@@ -30,6 +30,7 @@ fn fill(store: Arc<impl Store>) {
             named: true,
             at: 10_000 + number,
             fire_at: 10_000 + number,
+            delay_ms: (number % 3 == 0).then_some(9_995 + number),
             compression: Compression::None,
             payload: vec![7; 30].into(),
             replace: false,

@@ -1,4 +1,5 @@
 mod blind;
+mod delay;
 mod disk_space;
 mod follower;
 mod idle;
@@ -20,7 +21,7 @@ use crate::{
 };
 use hyper_delay_engine::scheduler::RouteRequest;
 use hyper_delay_engine::{clock::nanos, ledger::TaskRevision, scheduler::ConsumerId};
-use hyper_delay_protocol::{Code, Compression, Headers, Reply, Schedule};
+use hyper_delay_protocol::{Code, Compression, Due, Headers, Reply, Schedule};
 use hyper_delay_store::{StoreError, fake::Fake};
 
 const CHARTER: Charter = Charter {
@@ -171,9 +172,13 @@ fn schedule(id: &str) -> RouteRequest {
 }
 
 fn schedule_at(id: &str, fire_at: u64) -> RouteRequest {
+    schedule_due(id, Due::At(fire_at))
+}
+
+fn schedule_due(id: &str, due: Due) -> RouteRequest {
     let (route, id): (Arc<str>, Arc<str>) = ("r".into(), id.into());
     let schedule = Schedule {
-        fire_at,
+        due,
         id: Some(id.clone()),
         route: Some(route.clone()),
         compression: Compression::None,

@@ -7,16 +7,19 @@ use super::{
     node::DEDUPE_MILLIS,
     operators::StoredState,
     task_name::TaskName,
-    world::{MILLI, START},
+    world::{CLOCK_ERROR, MILLI, START},
 };
 use crate::{ShardId, entry, log::Fence, shard::handed_over_copies};
 use hyper_delay_engine::{ledger::TaskRevision, scheduler::ConsumerId};
-use hyper_delay_protocol::Reply;
+use hyper_delay_protocol::{Due, Reply};
 
 /// A task as the clients know it.
 #[derive(Debug, Default)]
 pub(super) struct TrackedTask {
+    /// The scheduled time. Of a delay, the earliest possible one until the reply has it.
     pub(super) fire_at: u64,
+    /// The delay that is scheduled in place of the time, in milliseconds.
+    pub(super) delay_ms: Option<u64>,
     /// How often its schedule was sent.
     pub(super) sent: usize,
     /// A schedule was acknowledged.
@@ -34,6 +37,20 @@ pub(super) struct TrackedTask {
 }
 
 impl TrackedTask {
+    /// Sets when the task is due, before its schedule is sent at `now`.
+    pub(super) fn set_due(&mut self, due: Due, now: u64) {
+        self.delay_ms = due.delay_ms();
+        // The clock of the leader counts.
+        self.fire_at = due.at(match due {
+            Due::At(_) => now,
+            Due::After(_) => now - CLOCK_ERROR,
+        });
+    }
+
+    pub(super) fn due(&self) -> Due {
+        self.delay_ms.map_or(Due::At(self.fire_at), Due::After)
+    }
+
     /// Returns whether the task is there for sure: no schedule or end of it is on its way.
     pub(super) const fn can_be_cancelled(&self) -> bool {
         self.is_scheduled && self.sent == 1 && self.endings == 0
@@ -158,6 +175,23 @@ impl HistoryChecks {
         Ok(at)
     }
 
+    /// A schedule is acknowledged. The reply has the time of the first one, while the task is there.
+    pub(super) fn scheduled(&mut self, name: &TaskName, fire_at: u64) -> Result<(), String> {
+        let may_have_ended = self.may_have_ended(name);
+        let tracked = self.tasks.get_mut(name).expect("it was scheduled");
+        let is_repeated = std::mem::replace(&mut tracked.is_scheduled, true);
+        if may_have_ended {
+            return Ok(());
+        }
+        let is_exact = is_repeated || tracked.delay_ms.is_none();
+        if fire_at < tracked.fire_at || is_exact && fire_at != tracked.fire_at {
+            let expected = tracked.fire_at;
+            return Err(format!("{name} is due at {fire_at} in place of {expected}"));
+        }
+        tracked.fire_at = fire_at;
+        Ok(())
+    }
+
     /// An ack is answered: it has removed its task, or not.
     pub(super) fn acked(&self, name: &TaskName, removed: bool) -> Result<(), String> {
         let tracked = self.tasks.get(name);
@@ -240,7 +274,7 @@ impl HistoryChecks {
         }
         if let Some(stored) = &mut self.stored {
             let decoded = entry::decode(bytes).map_err(|error| error.to_string())?;
-            let latest = START + at / MILLI + 200;
+            let latest = START + at / MILLI + CLOCK_ERROR;
             stored.appended((&header, decoded.1), latest, &self.tasks)?;
         }
         let last = (header.seq, entry::hash(bytes), header.epoch);

@@ -14,7 +14,7 @@ use hyper_delay_engine::{
     scheduler::ConsumerId,
 };
 use hyper_delay_protocol::{
-    Accept, Compression, Headers, RegisterMode, Schedule, TaskRequest, Terms, access::Grant,
+    Accept, Compression, Due, Headers, RegisterMode, Schedule, TaskRequest, Terms, access::Grant,
 };
 
 /// The first client schedules and cancels; it can take deliveries, as the others do.
@@ -39,6 +39,8 @@ pub(super) struct SimulatedClients {
     /// The percentage of deliveries that are given back or not answered.
     pub(super) lazy: u8,
     pub(super) clients: Vec<SimulatedClient>,
+    /// Draws which tasks have a delay and no time, if some do.
+    delays: Option<fastrand::Rng>,
     /// Draws other credits for registrations, if clients change theirs.
     credits: Option<fastrand::Rng>,
     /// The number of the last connection.
@@ -82,6 +84,7 @@ impl SimulatedClients {
             name.expect("there is one").into()
         };
         let mut credits = fastrand::Rng::with_seed(seed ^ 0x6372_6500);
+        let mut delays = fastrand::Rng::with_seed(seed ^ 0x6465_6c00);
         let mut clients = vec![SimulatedClient::default()];
         for _ in 0..random.usize(1..=3) {
             let credit = *random.choice(&CREDITS).expect("there are some");
@@ -102,6 +105,7 @@ impl SimulatedClients {
                 .bool()
                 .then(|| Accept::only(&[])),
             lazy: random.u8(0..40),
+            delays: (delays.u8(0..3) > 0).then_some(delays),
             credits: (credits.u8(0..4) == 0).then_some(credits),
             clients,
             last: 0,
@@ -118,6 +122,14 @@ impl SimulatedClients {
         TaskName {
             route: self.routes[task % self.routes.len()].clone(),
             id: format!("task-{id}").into(),
+        }
+    }
+
+    /// Returns when a task is due that is scheduled at `now`.
+    pub(super) fn due(&mut self, now: u64, ahead: u64) -> Due {
+        match self.delays.as_mut().is_some_and(fastrand::Rng::bool) {
+            true => Due::After(ahead),
+            false => Due::At(now + ahead),
         }
     }
 
@@ -283,9 +295,11 @@ impl World {
             let task = clients.made;
             clients.made += 1;
             let ahead = self.random.u64(0..4_000);
+            let now = START + self.at / MILLI;
+            let due = clients.due(now, ahead);
             let name = clients.name(task);
             let tracked = self.checks.tasks.entry(name).or_default();
-            tracked.fire_at = START + self.at / MILLI + ahead;
+            tracked.set_due(due, now);
             let attempts = (self.random.u8(0..8) == 0).then(|| self.random.u32(1..4));
             tracked.max_attempts = self.operators.max_attempts(attempts);
             self.schedule(task);
@@ -305,9 +319,11 @@ impl World {
         let first = std::mem::replace(&mut clients.made, last + 1);
         for task in first..=last {
             self.clients.tasks += 1;
+            let now = START + self.at / MILLI;
+            let due = self.clients.due(now, ahead);
             let name = self.clients.name(task);
             let tracked = self.checks.tasks.entry(name).or_default();
-            tracked.fire_at = START + self.at / MILLI + ahead;
+            tracked.set_due(due, now);
             tracked.max_attempts = self.operators.max_attempts(None);
             self.schedule(task);
         }
@@ -319,7 +335,7 @@ impl World {
         let tracked = self.checks.tasks.get_mut(&name).expect("it is made");
         tracked.sent += 1;
         let request = TaskRequest::Schedule(Schedule {
-            fire_at: tracked.fire_at,
+            due: tracked.due(),
             id: Some(name.id.clone()),
             route: Some(name.route.clone()),
             compression: Compression::None,

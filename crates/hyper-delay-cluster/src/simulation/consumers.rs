@@ -10,7 +10,7 @@ use super::{
     links::SLOWEST,
     node::CREDIT,
     task_name::TaskName,
-    world::{MILLI, START, World},
+    world::{CLOCK_ERROR, MILLI, START, World},
 };
 use hyper_delay_engine::{front::ConsumerMessage, scheduler::ConsumerId};
 use hyper_delay_protocol::{DeliverySelector, Reason, Reply, TaskRequest, own_route::OwnRoute};
@@ -41,10 +41,9 @@ impl World {
         match message {
             ConsumerMessage::Reply { reply, tag, .. } => {
                 let (task, ends) = match reply {
-                    Reply::Scheduled { id, route, .. } => {
-                        let tracked = self.checks.tasks.get_mut(&TaskName { route, id });
-                        tracked.expect("it was scheduled").is_scheduled = true;
-                        return;
+                    Reply::Scheduled { id, route, fire_at } => {
+                        let scheduled = self.checks.scheduled(&TaskName { route, id }, fire_at);
+                        return self.check(scheduled);
                     }
                     Reply::Acked { id, route, removed } => {
                         let of = tag.expect("an answer has the route of its delivery as its tag");
@@ -109,7 +108,7 @@ impl World {
                 if accept != accepted.unwrap_or_default() {
                     self.check(Err(format!("{id} is delivered for a client of {accept:?}")));
                 }
-                let wall = START + at / MILLI + 200;
+                let wall = START + at / MILLI + CLOCK_ERROR;
                 let task = TaskName {
                     route: route.clone(),
                     id: id.clone(),

@@ -113,7 +113,7 @@ impl World {
                 TaskRequest::Schedule(Schedule {
                     id: Some(format!("own-{}", own.made).into()),
                     route: None,
-                    fire_at: START + self.at / MILLI + ahead,
+                    due: self.clients.due(START + self.at / MILLI, ahead),
                     compression: Compression::None,
                     payload: Box::default(),
                     replace: false,
@@ -151,7 +151,9 @@ impl World {
             self.own_routes.all.insert(route.clone());
         }
         let tracked = self.checks.tasks.entry(TaskName { route, id }).or_default();
-        tracked.fire_at = schedule.fire_at;
+        if tracked.sent == 0 {
+            tracked.set_due(schedule.due, START + self.at / MILLI);
+        }
         tracked.sent += 1;
     }
 

@@ -29,6 +29,9 @@ use hyper_delay_store::{
 /// When the world begins, in Unix milliseconds.
 pub(super) const START: u64 = 1_000_000_000;
 
+/// The wall clocks of the nodes are wrong by at most this many milliseconds.
+pub(super) const CLOCK_ERROR: u64 = 200;
+
 /// True time is in nanoseconds.
 pub(super) const MILLI: u64 = 1_000_000;
 
@@ -100,7 +103,7 @@ impl World {
         let nodes = ["a", "b", "c"].map(|name| {
             let drift = ClockDrift {
                 rate: takeovers.rate(random.i64(-wrong..=wrong)),
-                wall: random.i64(-200..=200),
+                wall: random.i64(-CLOCK_ERROR.cast_signed()..=CLOCK_ERROR.cast_signed()),
             };
             SimulatedNode::new(name, drift, charter.shards)
         });

@@ -12,7 +12,7 @@ use hyper_delay_engine::{
     sizes::Sizes,
 };
 use hyper_delay_protocol::{
-    Compression, DeliverySelector, Headers, RegisterMode, Schedule, TaskRequest,
+    Compression, DeliverySelector, Due, Headers, RegisterMode, Schedule, TaskRequest,
 };
 use hyper_delay_store::fake::Fake;
 use race_wheel::Tick;
@@ -119,7 +119,7 @@ impl Server {
             TaskRequest::Schedule(Schedule {
                 id: Some(format!("order-{id:08}").into()),
                 route: route.map(Into::into),
-                fire_at,
+                due: Due::At(fire_at),
                 compression: Compression::None,
                 payload: Box::from([0; 100]),
                 replace: false,

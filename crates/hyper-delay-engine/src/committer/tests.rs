@@ -38,6 +38,7 @@ fn job(id: usize) -> CommitJob {
         named: true,
         at: 1,
         fire_at: 1,
+        delay_ms: None,
         compression: Compression::None,
         payload: vec![0; 100].into(),
         replace: false,
@@ -228,7 +229,7 @@ fn jobs_that_arrive_during_a_sync_share_the_next_one_and_see_the_first() {
             outcomes,
             [
                 scheduled(2),
-                Outcome::Same,
+                Outcome::Same { fire_at: 1 },
                 scheduled(3),
                 Outcome::Cancelled(Some(1)),
                 scheduled(4),

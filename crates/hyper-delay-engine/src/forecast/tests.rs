@@ -17,6 +17,7 @@ fn schedule(id: u64, at: u64) -> Op {
         named: true,
         at,
         fire_at: at,
+        delay_ms: None,
         compression: Compression::None,
         payload: Box::default(),
         replace: true,

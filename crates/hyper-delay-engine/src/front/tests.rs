@@ -4,7 +4,7 @@ mod random;
 use super::*;
 use crate::scheduler::CreditChange;
 use hyper_delay_protocol::{
-    Code, Compression, DeliverySelector, Headers, Reason, Refusal, Schedule,
+    Code, Compression, DeliverySelector, Due, Headers, Reason, Refusal, Schedule,
 };
 
 const ONE: ConsumerId = 1;
@@ -72,7 +72,7 @@ fn schedule<O: Origin>(
     let mut schedule = Schedule {
         id: None,
         route: None,
-        fire_at: 0,
+        due: Due::At(0),
         compression: Compression::None,
         payload: Box::default(),
         replace: false,

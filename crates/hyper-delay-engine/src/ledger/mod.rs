@@ -208,7 +208,8 @@ impl<S: Store> Ledger<S> {
         let mut attempt = 0;
         let mut replaced = None;
         match self.existing(order, &key, now)? {
-            Some(existing) if existing.digest() == digest => return Ok(Outcome::Same),
+            Some(existing) if existing.digest() == digest => return Ok(existing.same(order)),
+            _ if order.expires_before_due() => return Ok(Outcome::ExpiresBeforeDue),
             Some(_) if !order.replace => return Ok(Outcome::NameTaken),
             Some(Existing::Task(name)) => {
                 attempt = name.attempt;

@@ -130,6 +130,8 @@ pub struct ScheduleOrder {
     pub at: u64,
     /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
+    /// The delay in milliseconds that gave the scheduled time, if it was one.
+    pub delay_ms: Option<u64>,
     /// The label of the payload.
     pub compression: Compression,
     /// The payload, which the server does not interpret.
@@ -164,12 +166,14 @@ impl ScheduleOrder {
         named: bool,
         now: u64,
     ) -> Self {
+        let fire_at = schedule.due.at(now);
         Self {
             route,
             id,
             named,
-            at: schedule.fire_at.max(now),
-            fire_at: schedule.fire_at,
+            at: fire_at.max(now),
+            fire_at,
+            delay_ms: schedule.due.delay_ms(),
             compression: schedule.compression,
             payload: schedule.payload,
             replace: schedule.replace,
@@ -200,8 +204,15 @@ impl ScheduleOrder {
             payload: &self.payload,
             terms: self.terms.clone(),
             headers: self.headers.text(),
-            delay_ms: None,
+            delay_ms: self.delay_ms,
         }
+    }
+
+    /// Returns whether it expires before its delay is over. A request with a time is not parsed if
+    /// it does.
+    pub(super) fn expires_before_due(&self) -> bool {
+        let expires_at = self.terms.as_ref().and_then(|terms| terms.expires_at);
+        self.delay_ms.is_some() && expires_at.is_some_and(|at| at <= self.fire_at)
     }
 
     /// Returns about how many bytes its content and its terms take, without its names.
@@ -227,9 +238,15 @@ pub enum Outcome {
         replaced: Option<u64>,
     },
     /// A task with this name and content is stored or was finished recently. Nothing has changed.
-    Same,
+    Same {
+        /// Its scheduled time in Unix milliseconds. After a delay whose task is finished, the time
+        /// of this request: the first one is not stored.
+        fire_at: u64,
+    },
     /// The name belongs to a task with other content. Nothing has changed.
     NameTaken,
+    /// It would expire before its delay is over. Nothing has changed.
+    ExpiresBeforeDue,
     /// The disk has no room for a new task. Nothing has changed.
     DiskFull,
     /// The route has as many pending tasks as it may. Nothing has changed.

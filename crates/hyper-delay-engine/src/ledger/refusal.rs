@@ -17,7 +17,7 @@ impl<S: Store> Ledger<S> {
     ) -> Result<Outcome, StoreError> {
         let key = key::name(&order.route, &order.id);
         Ok(match self.existing(order, &key, now)? {
-            Some(existing) if existing.digest() == order.content().digest() => Outcome::Same,
+            Some(existing) if existing.digest() == order.content().digest() => existing.same(order),
             Some(_) if !order.replace => Outcome::NameTaken,
             _ => Outcome::DiskFull,
         })

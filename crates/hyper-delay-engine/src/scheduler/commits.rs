@@ -112,12 +112,12 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn handle_not_scheduled(&mut self, order: ScheduleOrder, outcome: Outcome, token: CommitToken) {
-        let reply = if outcome == Outcome::Same {
+        let reply = if let Outcome::Same { fire_at } = outcome {
             self.metrics.repeated.add(1);
             Reply::Scheduled {
                 id: order.id,
                 route: order.route,
-                fire_at: order.fire_at,
+                fire_at,
             }
         } else {
             Reply::Error(schedule_refusal(&self.settings, &order, &outcome))

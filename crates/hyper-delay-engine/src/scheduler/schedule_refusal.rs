@@ -40,6 +40,7 @@ pub(super) fn schedule_refusal(
              bytes: look at df, and free some; deliveries and acks go on"
                 .to_owned(),
         ),
+        Outcome::ExpiresBeforeDue => (Code::BadField, expires_before_due(order)),
         _ => (
             Code::DuplicateId,
             format!(
@@ -50,6 +51,16 @@ pub(super) fn schedule_refusal(
         ),
     };
     refusal_of(order, code, message)
+}
+
+/// Names the end of the delay, which the client does not know.
+fn expires_before_due(order: &ScheduleOrder) -> String {
+    let terms = order.terms.as_deref().copied().unwrap_or_default();
+    format!(
+        "expires_at is {}: give a time after the end of delay_ms, which is {}",
+        terms.expires_at.unwrap_or_default(),
+        order.fire_at
+    )
 }
 
 /// Names the quota of pending tasks that a route has reached. It can have changed since.

@@ -92,12 +92,14 @@ impl<S: Store> Scheduler<S> {
 
     fn order_refusal(&self, order: &ScheduleOrder) -> Option<Refusal> {
         let now = self.now.wall_millis();
-        let latest = now.saturating_add(self.settings.max_delay_millis);
-        if order.fire_at > latest {
-            let message = format!(
-                "fire_at is {}, more than max_delay_days ahead: give at most {latest}",
-                order.fire_at
-            );
+        let longest = self.settings.max_delay_millis;
+        let (field, value, most) = match order.delay_ms {
+            None => ("fire_at", order.fire_at, now.saturating_add(longest)),
+            Some(delay_ms) => ("delay_ms", delay_ms, longest),
+        };
+        if value > most {
+            let message =
+                format!("{field} is {value}, more than max_delay_days ahead: give at most {most}");
             return Some(refusal_of(order, Code::BadField, message));
         }
         let expires_at = order.terms.as_ref().and_then(|terms| terms.expires_at);

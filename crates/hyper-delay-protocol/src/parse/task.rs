@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::name;
 use crate::{
-    Accept, Code, Compression, DeliverySelector, Headers, RegisterMode, Schedule, TaskRequest,
+    Accept, Code, Compression, DeliverySelector, Due, Headers, RegisterMode, Schedule, TaskRequest,
     Terms,
     field::{EXACT, Field, FieldError},
     payload,
     request_fields::RequestFields,
     terms::DAY_MS,
-    unix_time::fire_at,
 };
 
 /// The longest reason of a nack, in bytes.
@@ -65,18 +64,18 @@ pub(super) fn request(
 }
 
 fn schedule(fields: &RequestFields<'_>) -> Result<Schedule, FieldError> {
-    let fire_at = fire_at(fields.fire_at())?;
+    let due = Due::read(fields)?;
     Ok(Schedule {
         id: fields.id().name()?,
         route: fields.route_key().name()?,
-        fire_at,
+        due,
         compression: fields
             .compression()
             .one_of(&Compression::ALL, Compression::as_str)?
             .unwrap_or_default(),
         replace: fields.replace().flag()?,
         headers: Headers::read(fields.headers())?,
-        terms: Terms::read(fields, fire_at)?,
+        terms: Terms::read(fields, due)?,
         payload: match fields.payload_base64().payload()? {
             Some(text) => payload::decode(&text).map_err(|error| bad_base64(&text, &error))?,
             None => Box::default(),

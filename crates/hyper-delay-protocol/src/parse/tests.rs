@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Accept, AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers,
-    ListRequest, ReadRequest, RegisterMode, Schedule,
+    Accept, AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Due, Filter,
+    Headers, ListRequest, ReadRequest, RegisterMode, Schedule,
 };
 
 mod consumers;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RequestNames;
-use crate::{Accept, Compression, Headers, Terms};
+use crate::{Accept, Compression, Due, Headers, Terms};
 
 /// A request of a producer or a consumer. The scheduler takes those of a connection in the order in
 /// which they were sent.
@@ -120,8 +120,8 @@ pub struct Schedule {
     pub id: Option<Arc<str>>,
     /// The route. Default: the route of the connection.
     pub route: Option<Arc<str>>,
-    /// The time it is due in Unix milliseconds, at most 2^53.
-    pub fire_at: u64,
+    /// When it is due.
+    pub due: Due,
     /// The label of the payload.
     pub compression: Compression,
     /// The decoded payload.

@@ -18,7 +18,8 @@ use super::{
 };
 use hyper_delay_archive::backup::{ImportLimits, Importer};
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{self, Compression, Request, Schedule, TaskRequest, Terms};
+use hyper_delay_protocol::{self, Compression, Due, Request, Schedule, TaskRequest, Terms};
+use serde::Deserialize;
 
 /// The longest line that is read. The longest of a server has 16 MiB.
 const LONGEST: u64 = 32 << 20;
@@ -92,6 +93,13 @@ struct ImportedTask {
     route: Arc<str>,
     id: Arc<str>,
     schedule: Schedule,
+    original_delay_ms: Option<u64>,
+}
+
+/// The fields of an exported line that a server ignores.
+#[derive(Debug, Deserialize)]
+struct ExportedFields {
+    original_delay_ms: Option<u64>,
 }
 
 impl Import {
@@ -146,9 +154,16 @@ impl ImportCounts {
         self.refused_in_a_row = 0;
     }
 
-    fn refused(&mut self, line: u64, why: &str) -> Result<(), CommandError> {
+    /// Counts a task whose name the server has with other content, so the lines are an export. That of
+    /// a task with a delay has its time, which is other content.
+    fn refused_duplicate(&mut self, line: u64, why: &str) -> Result<(), CommandError> {
         report(&format!("line {line}: {why}"))?;
         self.refused += 1;
+        Ok(())
+    }
+
+    fn refused(&mut self, line: u64, why: &str) -> Result<(), CommandError> {
+        self.refused_duplicate(line, why)?;
         self.refused_in_a_row += 1;
         match self.refused_in_a_row {
             MOST_REFUSED => Err(CommandError::NoExport {
@@ -176,7 +191,8 @@ async fn into_store(
                 route,
                 id,
                 schedule,
-            }) => store.add((route, id), schedule)?,
+                original_delay_ms,
+            }) => store.add((route, id), schedule, original_delay_ms)?,
             Err(why) => Err(why),
         };
         match added {
@@ -231,14 +247,13 @@ fn count_answer(
     answer: Result<(), RequestError>,
     counts: &mut ImportCounts,
 ) -> Result<(), CommandError> {
-    let of_this_line = |code: &Code| {
-        matches!(
-            code,
-            Code::BadField | Code::TooLong | Code::LineTooLong | Code::DuplicateId
-        )
-    };
+    let of_this_line =
+        |code: &Code| matches!(code, Code::BadField | Code::TooLong | Code::LineTooLong);
     match answer {
         Ok(()) => counts.imported(),
+        Err(RequestError::Refused(refusal)) if refusal.code == Code::DuplicateId => {
+            counts.refused_duplicate(number, &refusal.message)?;
+        }
         Err(RequestError::Refused(refusal)) if of_this_line(&refusal.code) => {
             counts.refused(number, &refusal.message)?;
         }
@@ -265,7 +280,7 @@ impl ImportedTask {
     fn into_task(self) -> Task {
         use hyper_delay_client::Compression as Label;
         let Schedule {
-            fire_at,
+            due,
             compression,
             payload,
             replace,
@@ -276,12 +291,15 @@ impl ImportedTask {
         let task = Task::new(payload.into_vec())
             .route(&*self.route)
             .id(&*self.id)
-            .at_millis(fire_at)
             .compression(match compression {
                 Compression::None => Label::None,
                 Compression::Lz4 => Label::Lz4,
                 Compression::Zstd => Label::Zstd,
             });
+        let task = match due {
+            Due::At(fire_at) => task.at_millis(fire_at),
+            Due::After(delay_ms) => task.delay(Duration::from_millis(delay_ms)),
+        };
         let task = if replace { task.replace() } else { task };
         let headers = headers.pairs().into_iter();
         let task = headers.fold(task, |task, (name, value)| task.header(name, value));
@@ -359,13 +377,34 @@ fn parse(line: &[u8]) -> Result<ImportedTask, String> {
     Ok(ImportedTask {
         route: schedule.route.clone().ok_or_else(|| missing("route_key"))?,
         id: schedule.id.clone().ok_or_else(|| missing("id"))?,
+        original_delay_ms: original_delay(line)?,
         schedule,
     })
+}
+
+/// Returns the delay that gave the time of an exported task.
+fn original_delay(line: &[u8]) -> Result<Option<u64>, String> {
+    let fields = serde_json::from_slice(line);
+    let fields: ExportedFields = fields.map_err(|error| error.to_string())?;
+    Ok(fields.original_delay_ms)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exported_delay_is_read_and_has_no_other_kind() {
+        let read = |field: &str| {
+            let line =
+                format!(r#"{{"kind":"schedule","id":"a","route_key":"r","fire_at":1{field}}}"#);
+            parse(line.as_bytes()).map(|task| task.original_delay_ms)
+        };
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read(r#","original_delay_ms":null"#), Ok(None));
+        assert_eq!(read(r#","original_delay_ms":5"#), Ok(Some(5)));
+        assert!(read(r#","original_delay_ms":"5""#).is_err());
+    }
 
     #[test]
     fn a_line_without_id_or_route_is_refused() {

@@ -29,6 +29,11 @@ fn bad_requests_name_the_value_and_the_cure() {
             "fire_at is missing",
         ),
         (
+            r#"{"route_key":"mail","fire_at":0,"delay_ms":5}"#,
+            "bad_field",
+            "delay_ms is 5: give it or fire_at",
+        ),
+        (
             r#"{"route_key":"mail","fire_at":"x"}"#,
             "bad_field",
             "fire_at is",

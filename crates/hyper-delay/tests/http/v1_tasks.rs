@@ -1,7 +1,7 @@
 //! Tasks over HTTP: each request is the one of the protocol.
 
 use serde_json::json;
-use testkit::request::later;
+use testkit::request::{later, now};
 
 use crate::guarded::{Guarded, call, error, json_of};
 
@@ -48,6 +48,23 @@ fn a_task_is_scheduled_seen_and_cancelled() {
         let answer = server.call(method, "/v1/tasks/mail/order-17", None);
         assert_eq!(error(&answer), (404, "not_found".to_owned()));
     }
+}
+
+#[test]
+fn a_delay_counts_from_the_clock_of_the_server_and_is_not_counted_again() {
+    let server = Guarded::start(json!({}));
+    let task = json!({"route_key": "mail", "id": "1", "delay_ms": 60_000});
+    let before = now();
+    let scheduled = server.reply("POST", "/v1/tasks", Some(task.clone()));
+    let fire_at = scheduled["fire_at"].as_u64().unwrap();
+    assert!((before + 60_000..=now() + 60_000).contains(&fire_at));
+    let seen = server.reply("GET", "/v1/tasks/mail/1", None);
+    assert_eq!(
+        (&seen["fire_at"], &seen["due"]),
+        (&json!(fire_at), &json!(fire_at))
+    );
+    let again = server.reply("POST", "/v1/tasks", Some(task));
+    assert_eq!(again, scheduled);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use serde_json::json;
-use testkit::request::later;
+use serde_json::{Value, json};
+use testkit::request::{later, now};
 
 use crate::process::{back_up, exported, names, program, run, run_with, start, stop};
 
@@ -237,6 +237,84 @@ fn terms_and_headers_survive_an_export_and_expired_tasks_are_left_out() {
     let backup = backup.to_str().unwrap();
     run(path, &["restore", backup, "--to", "restored"]).done();
     assert_eq!(run(path, &["export", "restored"]).done(), first);
+}
+
+#[test]
+fn a_delay_counts_from_the_import_and_survives_an_export_into_a_new_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let line = r#"{"kind":"schedule","id":"1","route_key":"r","delay_ms":9000000}"#;
+    let server = start(path, "served").run();
+    let address = server.address.to_string();
+    let before = now();
+    for _ in 0..2 {
+        let said = run_with(path, &["import", "-", "--addr", &address], line.as_bytes()).done();
+        assert_eq!(said, "imported 1, refused 0\n");
+    }
+    stop(server);
+    let said = run_with(path, &["import", "-", "--to", "written"], line.as_bytes()).done();
+    assert_eq!(said, "imported 1, refused 0\n");
+    let after = now();
+    for data in ["served", "written"] {
+        let exported = run(path, &["export", data]).done();
+        let task: Value = serde_json::from_str(&exported).unwrap();
+        let fire_at = task["fire_at"].as_u64().unwrap();
+        assert!(
+            (before + 9_000_000..=after + 9_000_000).contains(&fire_at),
+            "{data}"
+        );
+        assert_eq!(task["original_delay_ms"], 9_000_000);
+        assert_eq!(task.get("delay_ms"), None);
+
+        // A new store has the same content, and a repeat of the first schedule changes nothing.
+        let new = format!("new-{data}");
+        let said = run_with(path, &["import", "-", "--to", &new], exported.as_bytes()).done();
+        assert_eq!(said, "imported 1, refused 0\n");
+        run(path, &["verify", &new]).done();
+        assert_eq!(run(path, &["export", &new]).done(), exported);
+        let server = start(path, &new).run();
+        assert_eq!(server.peer().ask(line)["fire_at"], fire_at);
+        stop(server);
+    }
+}
+
+#[test]
+fn a_delayed_task_that_a_server_still_has_is_refused_and_does_not_end_the_import() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let lines: String = (0..120)
+        .map(|id| {
+            format!(
+                r#"{{"kind":"schedule","id":"{id}","route_key":"r","delay_ms":9000000}}{}"#,
+                '\n'
+            )
+        })
+        .collect();
+    run_with(path, &["import", "-", "--to", "data"], lines.as_bytes()).done();
+    let exported = run(path, &["export", "data"]).done();
+    let server = start(path, "data").run();
+    let address = server.address.to_string();
+    let ended = run_with(
+        path,
+        &["import", "-", "--addr", &address],
+        exported.as_bytes(),
+    );
+    assert_eq!(ended.stdout, "imported 0, refused 120\n", "{ended:?}");
+    assert_eq!(server.peer().all_stats()["waiting"], 120);
+    stop(server);
+    // A server that does not have them keeps their times.
+    let other = start(path, "other").run();
+    let address = other.address.to_string();
+    for _ in 0..2 {
+        let said = run_with(
+            path,
+            &["import", "-", "--addr", &address],
+            exported.as_bytes(),
+        )
+        .done();
+        assert_eq!(said, "imported 120, refused 0\n");
+    }
+    stop(other);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use serde_json::json;
-use testkit::request::{later, now};
+use testkit::request::{echo_with, later, now};
 
 use crate::server::Server;
 
@@ -79,6 +79,73 @@ fn a_past_time_is_due_now_and_is_kept() {
         peer.ask(&with(&fire_at.to_string()));
         assert_eq!(peer.delivery()["fire_at"], fire_at);
     }
+}
+
+fn delayed(id: &str, delay_ms: u64, fields: &str) -> String {
+    format!(
+        r#"{{"kind":"schedule","route_key":"a","id":"{id}","delay_ms":{delay_ms},"payload_base64":"aGk="{fields}}}"#
+    )
+}
+
+#[test]
+fn a_delay_stands_in_place_of_fire_at_and_its_first_time_stays_over_a_restart() {
+    let server = Server::start(json!({"max_delay_days": 2}));
+    let mut peer = server.peer();
+    let before = now();
+    let line = delayed("1", 100_000, "");
+    let fire_at = peer.ask(&line)["fire_at"].as_u64().unwrap();
+    assert!((before + 100_000..=now() + 100_000).contains(&fire_at));
+    let server = server.restart(json!({"max_delay_days": 2}));
+    let mut peer = server.peer();
+    let replace = delayed("1", 100_000, r#","replace":true"#);
+    for again in [&line, &replace] {
+        assert_eq!(peer.ask(again)["fire_at"], fire_at);
+    }
+    let at_that_time = line.replace("\"delay_ms\":100000", &format!("\"fire_at\":{fire_at}"));
+    assert_eq!(peer.code(&at_that_time), "duplicate_id");
+    assert_eq!(peer.code(&delayed("1", 100_001, "")), "duplicate_id");
+    let seen = peer.ask(r#"{"kind":"get","route_key":"a","id":"1"}"#);
+    assert_eq!(
+        (&seen["fire_at"], &seen["due"]),
+        (&json!(fire_at), &json!(fire_at))
+    );
+    let replaced = delayed("1", 0, r#","replace":true"#);
+    assert!(peer.ask(&replaced)["fire_at"].as_u64().unwrap() <= now());
+}
+
+#[test]
+fn a_delay_is_limited_and_ends_before_the_task_expires() {
+    let server = Server::start(json!({"max_delay_days": 2}));
+    let mut peer = server.peer();
+    let most = 2 * 86_400_000;
+    assert_eq!(peer.code(&delayed("1", most + 1, "")), "bad_field");
+    assert_eq!(peer.ask(&delayed("1", most, ""))["kind"], "ack");
+    let expires_at = format!(r#","expires_at":{}"#, now() + 60_000);
+    peer.send(delayed("2", 120_000, &expires_at));
+    let error = peer.kind("error");
+    assert_eq!(error["code"], "bad_field");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("after the end of delay_ms, which is "),
+        "{message}"
+    );
+    assert_eq!(peer.code(&delayed("2", 1, r#","fire_at":0"#)), "bad_field");
+    assert_eq!(peer.ask(&delayed("2", 30_000, &expires_at))["kind"], "ack");
+}
+
+#[test]
+fn a_finished_task_is_acknowledged_with_the_time_of_the_request() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    let line = delayed("1", 1, "");
+    peer.ask(&line);
+    let delivery = peer.delivery();
+    peer.send(echo_with("ack", &delivery, r#""confirm":true"#));
+    peer.kind("acked");
+    let before = now();
+    let fire_at = peer.ask(&line)["fire_at"].as_u64().unwrap();
+    assert!((before..=now()).contains(&fire_at));
+    peer.quiet();
 }
 
 #[test]

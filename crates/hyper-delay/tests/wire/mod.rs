@@ -3,7 +3,7 @@
 mod request;
 
 use hyper_delay::protocol::{
-    Delivery, Line, Lines, Refusal, Reply, Request, Schedule, TaskRequest, parse,
+    Delivery, Due, Line, Lines, Refusal, Reply, Request, Schedule, TaskRequest, parse,
 };
 use serde_json::Value;
 
@@ -82,7 +82,10 @@ fn check_delivery(schedule: &Schedule) {
         let delivery = Delivery {
             id: schedule.id.as_deref().unwrap_or("id"),
             route: schedule.route.as_deref().unwrap_or("route"),
-            fire_at: schedule.fire_at,
+            fire_at: match schedule.due {
+                Due::At(fire_at) => fire_at,
+                Due::After(_) => 5,
+            },
             compression: schedule.compression,
             payload: &schedule.payload,
             attempt,
@@ -110,8 +113,8 @@ fn check_delivery(schedule: &Schedule) {
         assert_eq!(again.payload, schedule.payload);
         assert_eq!(again.headers, schedule.headers);
         assert_eq!(
-            (again.fire_at, again.compression),
-            (schedule.fire_at, schedule.compression)
+            (again.due, again.compression),
+            (Due::At(delivery.fire_at), schedule.compression)
         );
     }
 }

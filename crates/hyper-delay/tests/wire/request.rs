@@ -4,8 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_delay::{
     access::Secret,
     protocol::{
-        Accept, AdminRequest, BulkRequest, Compression, Filter, Line, Named, ReadRequest, Request,
-        Schedule, SessionRequest, State, TaskRequest,
+        Accept, AdminRequest, BulkRequest, Compression, Due, Filter, Line, Named, ReadRequest,
+        Request, Schedule, SessionRequest, State, TaskRequest,
     },
 };
 use serde_json::{Value, json};
@@ -173,7 +173,11 @@ fn schedule(task: &Schedule) -> Value {
         "kind": "schedule",
         "id": task.id.as_deref(),
         "route_key": task.route.as_deref(),
-        "fire_at": task.fire_at,
+        "fire_at": match task.due {
+            Due::At(fire_at) => Some(fire_at),
+            Due::After(_) => None,
+        },
+        "delay_ms": task.due.delay_ms(),
         "compression": task.compression.as_str(),
         "payload_base64": STANDARD.encode(&task.payload),
         "replace": task.replace,

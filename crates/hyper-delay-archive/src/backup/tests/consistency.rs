@@ -180,6 +180,25 @@ fn refusal_of_terms(spaces: &[Space], change: fn(&mut Terms)) -> String {
 }
 
 #[test]
+fn a_delay_that_is_not_the_scheduled_one_is_refused() {
+    for delay_ms in [None, Some(4)] {
+        let found = refusal(|batch, store| {
+            let contents = store.all(Space::Tasks).into_iter();
+            let mut contents = contents.filter(|(_, value)| {
+                let content: Task<'_> = record::decode(value).unwrap();
+                content.delay_ms.is_some()
+            });
+            let (key, value) = contents.next().expect("one has a delay");
+            let mut content: Task<'_> = record::decode(&value).unwrap();
+            content.delay_ms = delay_ms;
+            batch.put(Space::Tasks, key, record::encode(&content));
+        });
+        let expected = "its contents are not those of its names";
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
+#[test]
 fn terms_that_differ_between_the_rows_of_a_task_are_refused() {
     let changes: [fn(&mut Terms); 3] = [
         |terms| terms.ack_timeout_ms = None,

@@ -80,6 +80,12 @@ pub(super) fn headers(id: &str) -> Headers {
     }
 }
 
+/// The delay of a task in place of its time, which follows from its id, too.
+pub(super) fn delay_ms(id: &str) -> Option<u64> {
+    let random = xxhash_rust::xxh3::xxh3_64(id.as_bytes());
+    (random >> 15 & 1 == 1).then_some(random % 5_000)
+}
+
 /// Whether a waiting task is retrying, which follows from its id, too.
 fn is_retrying(id: &str) -> bool {
     xxhash_rust::xxh3::xxh3_64(id.as_bytes()) >> 14 & 1 == 1
@@ -95,6 +101,7 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
         named: true,
         at: fire_at,
         fire_at,
+        delay_ms: delay_ms(&id),
         compression: Compression::Lz4,
         payload: id.repeat(size / id.len() + 1).into_bytes().into(),
         replace: false,
@@ -150,6 +157,7 @@ pub(super) fn schedule(directory: &Path, id: &str, payload: &[u8]) -> u64 {
         named: true,
         at: 2_000_000,
         fire_at: 2_000_000,
+        delay_ms: None,
         compression: Compression::None,
         payload: payload.into(),
         replace: false,

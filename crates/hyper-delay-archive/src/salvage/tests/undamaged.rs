@@ -3,7 +3,9 @@ use std::ops::ControlFlow;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::Value;
 
-use super::fixture::{EACH, ROUTES, TestDirectory, assert_consistent, headers, schedule, terms};
+use super::fixture::{
+    EACH, ROUTES, TestDirectory, assert_consistent, delay_ms, headers, schedule, terms,
+};
 use crate::salvage::{
     SalvageError, export, faults::FileFaults, recovered_task::RecoveredTask, repair,
     repair_writer::RepairWriter, stopped_store::StoppedStore, task_join::TaskJoin, verify,
@@ -84,16 +86,16 @@ fn an_exported_line_has_the_payload_and_the_state() {
 }
 
 #[test]
-fn terms_and_headers_are_exported_as_they_were_scheduled() {
+fn terms_headers_and_delays_are_exported_as_they_were_scheduled() {
     let directory = TestDirectory::new(false);
     let (_, repaired) = directory.repair();
     for tasks in [directory.export(), repaired] {
-        let mut seen = [0; 6];
+        let mut seen = [0; 7];
         for ((_, id), task) in &tasks {
             let terms = terms(id).unwrap_or_default();
             let headers = headers(id);
             let headers = Some(headers.text()).filter(|text| !text.is_empty());
-            let expected: [(&str, Option<Value>); 6] = [
+            let expected: [(&str, Option<Value>); 7] = [
                 (
                     "headers",
                     headers.map(|text| serde_json::from_str(text).unwrap()),
@@ -106,6 +108,7 @@ fn terms_and_headers_are_exported_as_they_were_scheduled() {
                     "max_retry_delay_ms",
                     terms.max_retry_delay_ms.map(Value::from),
                 ),
+                ("original_delay_ms", delay_ms(id).map(Value::from)),
             ];
             for (seen, (field, value)) in seen.iter_mut().zip(&expected) {
                 assert_eq!(task.get(field), value.as_ref(), "{field} of {id}");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use hyper_delay_engine::scheduler::DeliveryName;
 use hyper_delay_protocol::{
-    BulkAct, BulkRequest, Compression, Filter, Headers, Schedule, Terms,
+    BulkAct, BulkRequest, Compression, Due, Filter, Headers, Schedule, Terms,
     access::{Grant, Right, TokenEntry},
 };
 
@@ -50,7 +50,7 @@ fn schedule() -> Schedule {
     Schedule {
         id: Some(id()),
         route: Some(route()),
-        fire_at: 300,
+        due: Due::At(300),
         compression: Compression::None,
         payload: Box::default(),
         replace: false,
@@ -88,7 +88,15 @@ fn registrations_keep_their_bytes() {
 fn schedules_keep_their_bytes() {
     assert_task(
         of_schedule(schedule(), None),
-        "04 01027431 01046d61696c ac02 00 00 00 00 00",
+        "04 01027431 01046d61696c 00ac02 00 00 00 00 00",
+    );
+    let delayed = Schedule {
+        due: Due::After(300),
+        ..schedule()
+    };
+    assert_task(
+        of_schedule(delayed, None),
+        "04 01027431 01046d61696c 01ac02 00 00 00 00 00",
     );
     let with_everything = Schedule {
         compression: Compression::Lz4,
@@ -106,7 +114,7 @@ fn schedules_keep_their_bytes() {
     };
     assert_task(
         of_schedule(with_everything, None),
-        "04 01027431 01046d61696c ac02 01 030102ff 01 097b2261223a2262227d \
+        "04 01027431 01046d61696c 00ac02 01 030102ff 01 097b2261223a2262227d \
          01 019003 0101 0102 0103 00",
     );
 }
@@ -121,7 +129,7 @@ fn grants_of_schedules_keep_their_bytes() {
     let request = ForwardedRequest::Request(request);
     assert_bytes(
         &request,
-        "00 04 01027431 01046d61696c ac02 00 00 00 00 00 01 0178 036a6f62 0100 01026d2a 00 0106 00",
+        "00 04 01027431 01046d61696c 00ac02 00 00 00 00 00 01 0178 036a6f62 0100 01026d2a 00 0106 00",
     );
 }
 

@@ -70,6 +70,7 @@ fn schedule(route: &str, id: &str) -> Op {
         named: true,
         at: 60_000,
         fire_at: 60_000,
+        delay_ms: None,
         compression: Compression::None,
         payload: b"new".as_slice().into(),
         replace: false,

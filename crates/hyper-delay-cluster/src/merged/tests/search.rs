@@ -25,6 +25,7 @@ fn store(first: u64, has: impl Fn(&str) -> bool) -> Arc<Fake> {
             named: true,
             at: 7,
             fire_at: 7,
+            delay_ms: None,
             compression: Compression::None,
             payload: b"".as_slice().into(),
             replace: false,

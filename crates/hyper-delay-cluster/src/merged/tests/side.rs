@@ -262,6 +262,7 @@ impl Side {
                 named: true,
                 at,
                 fire_at: at,
+                delay_ms: (payload % 3 == 0).then_some(u64::from(payload)),
                 compression: Compression::None,
                 payload: vec![payload; usize::from(payload)].into(),
                 replace: true,

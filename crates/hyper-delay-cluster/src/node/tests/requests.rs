@@ -8,7 +8,7 @@ use hyper_delay_engine::{
     clock::Clock,
     scheduler::{RequestId, RouteRequest, SchedulerInput, SchedulerMessage},
 };
-use hyper_delay_protocol::{Compression, Headers, Reply, Schedule};
+use hyper_delay_protocol::{Compression, Due, Headers, Reply, Schedule};
 
 /// When the tasks are due, in Unix milliseconds.
 static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);
@@ -40,7 +40,7 @@ pub(super) fn schedule(
     tasks.into_iter().map(move |id| {
         let route = route(shard);
         let schedule = Schedule {
-            fire_at: *FAR_AHEAD,
+            due: Due::At(*FAR_AHEAD),
             id: Some(id.clone()),
             route: Some(route.clone()),
             compression: Compression::None,

@@ -280,6 +280,7 @@ mod tests {
             named: true,
             at: TIME + 1,
             fire_at: TIME + 1,
+            delay_ms: None,
             compression: Compression::None,
             payload: vec![1; length].into(),
             replace: false,

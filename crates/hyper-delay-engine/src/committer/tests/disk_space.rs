@@ -53,8 +53,8 @@ fn without_room_schedules_are_refused_and_all_else_is_committed() {
     ];
     let expected = [
         Outcome::DiskFull,
-        Outcome::Same,
-        Outcome::Same,
+        Outcome::Same { fire_at: 1 },
+        Outcome::Same { fire_at: 1 },
         Outcome::NameTaken,
         Outcome::DiskFull,
     ];
@@ -105,7 +105,7 @@ fn what_is_finished_is_acknowledged_again_on_a_full_disk() {
     ledger.apply(&Op::Finish(revision), 0).unwrap();
     assert_eq!(
         ledger.refuse_for_full_disk(&order, 1).unwrap(),
-        Outcome::Same
+        Outcome::Same { fire_at: 1 }
     );
     assert_eq!(
         ledger.refuse_for_full_disk(&order, 60_001).unwrap(),
@@ -312,7 +312,7 @@ fn what_is_stored_is_acknowledged_again_on_an_exhausted_disk() {
     with_room(&store, DiskSpace::UNLIMITED, stored());
     assert_eq!(
         with_room(&store, DiskSpace::none(), stored()),
-        [Outcome::Same]
+        [Outcome::Same { fire_at: 1 }]
     );
 }
 

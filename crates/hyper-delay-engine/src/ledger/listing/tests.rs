@@ -15,6 +15,7 @@ fn order(route: &str, id: u64, at: u64) -> Op {
         named: false,
         at,
         fire_at: at,
+        delay_ms: None,
         compression: Compression::None,
         payload: Box::default(),
         replace: false,

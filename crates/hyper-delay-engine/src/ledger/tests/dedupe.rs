@@ -25,7 +25,7 @@ fn names_that_were_finished_before_the_clock_was_set_back_are_kept() {
         world.now += KEEP / 2;
         for id in ["before", "after"] {
             let outcome = world.apply(&schedule("r", id, 20_000, b"content", false));
-            assert_eq!(outcome, Outcome::Same, "{id}");
+            assert_eq!(outcome, Outcome::Same { fire_at: 20_000 }, "{id}");
         }
     }
 }
@@ -77,7 +77,7 @@ fn name_of_the_previous_generation_is_free_after_it_was_replaced_and_cancelled()
     world.now += KEEP / 2;
     world.commit(Durability::Synced);
     let again = world.apply(&schedule("r", "a", 20_000, b"content", false));
-    assert_eq!(again, Outcome::Same);
+    assert_eq!(again, Outcome::Same { fire_at: 20_000 });
     let replaced = world.apply(&schedule("r", "a", 20_000, b"other", true));
     assert!(
         matches!(replaced, Outcome::Scheduled { .. }),

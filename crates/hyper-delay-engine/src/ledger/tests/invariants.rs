@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::model::Task;
 use crate::ledger::{low_water::LowWaterMark, sequence_numbers::SequenceNumbers};
+use hyper_delay_protocol::Due;
 use hyper_delay_store::{
     ReadStore as _, Space,
     fake::Fake,
@@ -66,6 +67,9 @@ pub(super) fn check_invariants(store: &Fake) -> BTreeMap<(String, String), Task>
         let task = Task {
             seq: name.seq,
             fire_at: name.fire_at,
+            due: content
+                .delay_ms
+                .map_or(Due::At(content.fire_at), Due::After),
             payload: content.payload.into(),
             headers: content.headers.to_owned(),
             place: name.place,

@@ -240,7 +240,8 @@ fn finished_task_is_not_scheduled_again() {
         let mut ledger = Ledger::open(store, KEEP, Sizes::SMALL).unwrap();
         ledger.forget_expired(10_000).unwrap();
         let again = schedule("r", "a", 20_000, b"of a", false);
-        assert_eq!(ledger.apply(&again, 10_000).unwrap(), Outcome::Same);
+        let outcome = ledger.apply(&again, 10_000).unwrap();
+        assert_eq!(outcome, Outcome::Same { fire_at: 20_000 });
     }
 }
 

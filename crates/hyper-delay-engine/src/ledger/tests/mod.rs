@@ -1,6 +1,7 @@
 //! The ledger on a disk that can lose its power.
 
 mod dedupe;
+mod delay;
 mod invariants;
 mod mend;
 mod mend_random;

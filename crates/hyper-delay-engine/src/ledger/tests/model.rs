@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ledger::{KickedTask, Op, Outcome, ScheduleOrder, Sweep, SweepAct, TaskRevision};
-use hyper_delay_protocol::{LastFailure, Terms};
+use hyper_delay_protocol::{Due, LastFailure, Terms};
 use hyper_delay_store::record::Place;
 
 /// The deduplication window in milliseconds.
@@ -22,7 +22,7 @@ pub(super) struct Model {
 struct Done {
     until: u64,
     attempt: u32,
-    fire_at: u64,
+    due: Due,
     payload: Vec<u8>,
     terms: Option<Box<Terms>>,
 }
@@ -31,6 +31,8 @@ struct Done {
 pub(super) struct Task {
     pub(super) seq: u64,
     pub(super) fire_at: u64,
+    /// What the content has of its time.
+    pub(super) due: Due,
     pub(super) payload: Vec<u8>,
     /// Those of the first schedule of this content.
     pub(super) headers: String,
@@ -63,7 +65,7 @@ impl Model {
                     let done = Done {
                         until: now + KEEP,
                         attempt: task.attempt.max(revision.attempt),
-                        fire_at: task.fire_at,
+                        due: task.due,
                         payload: task.payload,
                         terms: task.terms,
                     };
@@ -161,19 +163,27 @@ impl Model {
         let mut old = None;
         let taken = if let Some(task) = self.tasks.get(&name) {
             (before, old) = (task.attempt, Some(task.seq));
-            Some(is_same((task.fire_at, &task.payload, &task.terms), order))
+            let is_same = is_same((task.due, &task.payload, &task.terms), order);
+            Some((is_same, task.fire_at))
         } else if let Some(done) = self.done.get(&name)
             && now < done.until
         {
             before = done.attempt;
-            Some(is_same((done.fire_at, &done.payload, &done.terms), order))
+            let arrived = order.fire_at - order.delay_ms.unwrap_or(0);
+            let is_same = is_same((done.due, &done.payload, &done.terms), order);
+            Some((is_same, arrived))
         } else {
             None
         };
         match (taken, order.replace) {
-            (Some(true), _) => return assert_eq!(outcome, Outcome::Same),
-            (Some(false), false) => return assert_eq!(outcome, Outcome::NameTaken),
-            (Some(false), true) | (None, _) => {}
+            (Some((true, fire_at)), _) => {
+                return assert_eq!(outcome, Outcome::Same { fire_at });
+            }
+            _ if expires_before_due(order) => {
+                return assert_eq!(outcome, Outcome::ExpiresBeforeDue);
+            }
+            (Some((false, _)), false) => return assert_eq!(outcome, Outcome::NameTaken),
+            (Some((false, _)), true) | (None, _) => {}
         }
         let Outcome::Scheduled {
             seq,
@@ -189,6 +199,7 @@ impl Model {
         let task = Task {
             seq,
             fire_at: order.fire_at,
+            due: due(order),
             payload: order.payload.to_vec(),
             headers: order.headers.text().to_owned(),
             place: Place::Waiting(order.at),
@@ -254,11 +265,18 @@ impl Model {
 }
 
 /// Whether a content is that of an order.
-fn is_same(
-    (fire_at, payload, terms): (u64, &[u8], &Option<Box<Terms>>),
-    order: &ScheduleOrder,
-) -> bool {
-    (fire_at, payload, terms) == (order.fire_at, &*order.payload, &order.terms)
+fn is_same(content: (Due, &[u8], &Option<Box<Terms>>), order: &ScheduleOrder) -> bool {
+    content == (due(order), &*order.payload, &order.terms)
+}
+
+/// What the content of an order has of its time.
+fn due(order: &ScheduleOrder) -> Due {
+    order.delay_ms.map_or(Due::At(order.fire_at), Due::After)
+}
+
+fn expires_before_due(order: &ScheduleOrder) -> bool {
+    let expires_at = order.terms.as_ref().and_then(|terms| terms.expires_at);
+    matches!(due(order), Due::After(_)) && expires_at.is_some_and(|at| at <= order.fire_at)
 }
 
 pub(super) fn named(route: &str, id: &str) -> (String, String) {

@@ -27,6 +27,8 @@ pub(super) enum Step {
         terms: Terms,
         /// The headers of a schedule.
         headers: &'static str,
+        /// Whether a schedule has a delay, which ends at `at`.
+        delay_ms: Option<u64>,
     },
     Commit {
         synced: bool,
@@ -77,9 +79,10 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         prop::bool::weighted(0.1),
         terms(),
         select(vec!["", r#"{"a":"b"}"#, r#"{"a":"c"}"#]),
+        weighted(0.3, select(vec![0_u64, 4])),
     );
     let op = op.prop_map(
-        |(kind, route, id, at, small, stale, terms, headers)| Step::Op {
+        |(kind, route, id, at, small, stale, terms, headers, delay_ms)| Step::Op {
             kind,
             route,
             id,
@@ -88,6 +91,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
             stale,
             terms,
             headers,
+            delay_ms,
         },
     );
     prop_oneof![
@@ -111,6 +115,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
         stale,
         terms,
         headers,
+        delay_ms,
     } = *step
     else {
         return None;
@@ -127,6 +132,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             if let Op::Schedule(order) = &mut op {
                 order.terms = (terms != Terms::default()).then(|| Box::new(terms));
                 order.headers = Headers::of_text(headers);
+                order.delay_ms = delay_ms;
             }
             op
         }

@@ -156,6 +156,7 @@ pub(super) fn schedule(route: &str, id: &str, at: u64, payload: &[u8], replace: 
         named: true,
         at,
         fire_at: at,
+        delay_ms: None,
         compression: Compression::None,
         payload: payload.into(),
         replace,

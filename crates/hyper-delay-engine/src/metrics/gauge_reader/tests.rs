@@ -24,6 +24,7 @@ fn order(route: &str, id: &str, at: u64) -> ScheduleOrder {
         named: true,
         at,
         fire_at: at,
+        delay_ms: None,
         compression: Compression::None,
         payload: b"".as_slice().into(),
         replace: false,

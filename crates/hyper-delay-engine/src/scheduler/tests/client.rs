@@ -33,8 +33,14 @@ impl KnownTask {
         self.scheduled > self.removed && !self.may_expire
     }
 
-    pub(super) fn acknowledged(&mut self) {
+    pub(super) fn acknowledged(&mut self, fire_at: u64) {
         let (number, replaces) = self.pending.pop_front().expect("it was asked for");
+        let earliest = self.earliest.expect("it was scheduled");
+        // The time of a task that is finished is not known.
+        assert!(
+            fire_at >= earliest || self.removed.is_some(),
+            "it is due at {fire_at}, and was scheduled for {earliest}"
+        );
         // Without replacing it may be the same as one that is done.
         if replaces || self.removed.is_none() {
             self.scheduled = Some(number);
@@ -63,7 +69,9 @@ impl Client {
     pub(super) fn hear(&mut self, world: &mut World) {
         for (_, reply) in world.replies.drain(..) {
             match reply {
-                Reply::Scheduled { id, route, .. } => self.known(&route, &id).acknowledged(),
+                Reply::Scheduled { id, route, fire_at } => {
+                    self.known(&route, &id).acknowledged(fire_at);
+                }
                 Reply::Error(refusal) => {
                     // One without an id is of a bulk operation.
                     if let Some(id) = refusal.id {

@@ -103,7 +103,7 @@ fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
         TaskRequest::Schedule(hyper_delay_protocol::Schedule {
             id: None,
             route: Some("other".into()),
-            fire_at: 0,
+            due: hyper_delay_protocol::Due::At(0),
             compression: hyper_delay_protocol::Compression::None,
             payload: Box::default(),
             replace: false,

@@ -7,6 +7,7 @@ mod clock;
 mod cluster_nodes;
 mod committer;
 mod declined_rounds;
+mod delay;
 mod delivered;
 mod departures;
 mod expiry;

@@ -23,7 +23,7 @@ use crate::{
 };
 use cluster::{ClusterEvent, Reports};
 use history::{HistoryEvent, history_event};
-use hyper_delay_protocol::{AdminRequest, BulkAct, Filter, RegisterMode, TaskRequest, Terms};
+use hyper_delay_protocol::{AdminRequest, BulkAct, Due, Filter, RegisterMode, TaskRequest, Terms};
 use hyper_delay_store::{Space, record::key};
 use options::{Options, options};
 use step::step;

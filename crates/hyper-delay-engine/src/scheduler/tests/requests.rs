@@ -9,7 +9,7 @@ use crate::{
     scheduler::{ConsumerId, OperatorRequest},
 };
 use hyper_delay_protocol::{
-    AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers, Reply,
+    AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Due, Filter, Headers, Reply,
     Schedule, TaskRequest, Terms,
 };
 
@@ -69,10 +69,21 @@ impl World {
         replace: bool,
         terms: Option<Terms>,
     ) {
+        self.schedule_due((route, id), Due::At(fire_at), payload, replace, terms);
+    }
+
+    pub(super) fn schedule_due(
+        &mut self,
+        (route, id): (&str, &str),
+        due: Due,
+        payload: u64,
+        replace: bool,
+        terms: Option<Terms>,
+    ) {
         let schedule = Schedule {
             id: Some(id.into()),
             route: Some(route.into()),
-            fire_at,
+            due,
             compression: Compression::None,
             payload: payload.to_be_bytes().into(),
             replace,
@@ -88,12 +99,12 @@ impl World {
         &mut self,
         consumer: ConsumerId,
         id: &str,
-        (fire_at, payload, replace): (u64, u64, bool),
+        (due, payload, replace): (Due, u64, bool),
     ) -> Option<Arc<str>> {
         let schedule = Schedule {
             id: Some(id.into()),
             route: None,
-            fire_at,
+            due,
             compression: Compression::None,
             payload: payload.to_be_bytes().into(),
             replace,

@@ -30,6 +30,7 @@ impl StoredTasks {
             named: true,
             at,
             fire_at: at,
+            delay_ms: None,
             compression: Compression::None,
             payload: Box::default(),
             replace: false,

@@ -10,7 +10,7 @@ fn a_schedule_is_read_with_all_its_fields() {
     let schedule = Schedule {
         id: Some("order-17".into()),
         route: Some("service-A".into()),
-        fire_at: 1_732_616_400_000,
+        due: Due::At(1_732_616_400_000),
         compression: Compression::Zstd,
         payload: (*b"hello").into(),
         replace: true,
@@ -25,7 +25,7 @@ fn a_schedule_needs_only_its_time() {
     let schedule = Schedule {
         id: None,
         route: None,
-        fire_at: 5,
+        due: Due::At(5),
         compression: Compression::None,
         payload: Box::default(),
         replace: false,
@@ -36,11 +36,60 @@ fn a_schedule_needs_only_its_time() {
         task_of(r#"{"kind":"schedule","fire_at":5}"#),
         TaskRequest::Schedule(schedule)
     );
-    let refusal = refusal_of(r#"{"kind":"schedule"}"#);
-    assert_eq!(refusal.code, Code::MissingField);
+    for nothing in ["", r#","fire_at":null,"delay_ms":null"#] {
+        let refusal = refusal_of(format!(r#"{{"kind":"schedule","id":"x"{nothing}}}"#));
+        assert_eq!(refusal.code, Code::MissingField);
+        assert_eq!(refusal.id.as_deref(), Some("x"));
+        assert_eq!(
+            refusal.message,
+            "fire_at is missing: give it in Unix milliseconds, or delay_ms in milliseconds from now"
+        );
+    }
+}
+
+#[test]
+fn a_delay_stands_in_place_of_the_time() {
+    for (value, delay) in [("0", 0), ("5000", 5_000), ("9007199254740992", 1 << 53)] {
+        let request = task_of(&format!(r#"{{"kind":"schedule","delay_ms":{value}}}"#));
+        assert!(
+            matches!(request, TaskRequest::Schedule(Schedule { due, .. }) if due == Due::After(delay))
+        );
+    }
+    refused_values(
+        r#""kind":"schedule""#,
+        "delay_ms",
+        &["-5", "-0", "5.0", "9007199254740993", "\"5\"", "true"],
+        "give milliseconds from 0 to 2^53, as a whole number",
+    );
+    for fields in [
+        r#""fire_at":1,"delay_ms":5"#,
+        r#""delay_ms":5,"fire_at":"1""#,
+    ] {
+        let refusal = refusal_of(format!(r#"{{"kind":"schedule","id":"x",{fields}}}"#));
+        assert_eq!(refusal.code, Code::BadField);
+        assert_eq!(refusal.id.as_deref(), Some("x"));
+        let message = "delay_ms is 5: give it or fire_at, which is 1, but not both";
+        assert_eq!(refusal.message, message);
+    }
+}
+
+#[test]
+fn an_expiry_is_not_compared_with_a_delay() {
+    let line = r#"{"kind":"schedule","delay_ms":5000,"expires_at":5}"#;
+    let TaskRequest::Schedule(schedule) = task_of(line) else {
+        panic!()
+    };
+    assert_eq!(schedule.terms.unwrap().expires_at, Some(5));
+}
+
+#[test]
+fn the_end_of_a_delay_counts_from_the_clock_and_saturates() {
+    assert_eq!(Due::At(7).at(100), 7);
+    assert_eq!(Due::After(7).at(100), 107);
+    assert_eq!(Due::After(7).at(u64::MAX - 1), u64::MAX);
     assert_eq!(
-        refusal.message,
-        "fire_at is missing: give Unix milliseconds"
+        (Due::At(7).delay_ms(), Due::After(7).delay_ms()),
+        (None, Some(7))
     );
 }
 
@@ -55,7 +104,7 @@ fn a_time_is_a_whole_number_or_its_digits_in_a_string() {
     ] {
         let request = task_of(&format!(r#"{{"kind":"schedule","fire_at":{value}}}"#));
         assert!(
-            matches!(request, TaskRequest::Schedule(Schedule { fire_at, .. }) if fire_at == time)
+            matches!(request, TaskRequest::Schedule(Schedule { due, .. }) if due == Due::At(time))
         );
     }
     refused_values(
@@ -103,7 +152,7 @@ fn unix_seconds_are_refused_with_the_cure() {
     for time in [0, 1, 99_999_999, 100_000_000_000] {
         let request = task_of(&format!(r#"{{"kind":"schedule","fire_at":{time}}}"#));
         assert!(
-            matches!(request, TaskRequest::Schedule(Schedule { fire_at, .. }) if fire_at == time)
+            matches!(request, TaskRequest::Schedule(Schedule { due, .. }) if due == Due::At(time))
         );
     }
 }

@@ -18,6 +18,7 @@ fn routes_on_disk_beyond_a_page_are_announced() {
                 named: true,
                 at: 1,
                 fire_at: 1,
+                delay_ms: None,
                 compression: Compression::None,
                 payload: Box::default(),
                 replace: false,

@@ -49,6 +49,7 @@ impl World {
                 named: true,
                 at: 1_000 + number,
                 fire_at: 1_000 + number,
+                delay_ms: None,
                 compression: Compression::None,
                 payload: PAYLOAD.into(),
                 replace: false,
@@ -71,6 +72,7 @@ impl World {
                     attempt: 1,
                     failures: 1,
                     reason: Some(["x", "y"][(number / 6 % 2) as usize].into()),
+                    failure: None,
                 },
             };
             ledger.apply(&op, 0).unwrap();

@@ -122,10 +122,11 @@ pub(super) const fn path_parameter(name: &str) -> Parameter {
 }
 
 /// The fields of bodies.
-const SCHEDULE: [&str; 12] = [
+const SCHEDULE: [&str; 13] = [
     "id",
     "route_key",
     "fire_at",
+    "delay_ms",
     "payload_base64",
     "compression",
     "replace",

@@ -136,6 +136,7 @@ mod tests {
                 named: true,
                 at: 7,
                 fire_at: 7,
+                delay_ms: None,
                 compression: Compression::None,
                 payload: b"".as_slice().into(),
                 replace: false,

@@ -183,6 +183,7 @@ fn finished_names_of_the_release_are_remembered() {
             named: true,
             at: now,
             fire_at: 1,
+            delay_ms: None,
             compression: Compression::None,
             payload: Box::default(),
             replace: false,
@@ -193,8 +194,8 @@ fn finished_names_of_the_release_are_remembered() {
     };
     // 1970 is before any name expires.
     for half in [1, 2] {
-        assert_eq!(schedule("done", half, 2), Outcome::Same);
-        assert_eq!(schedule("parked", half, 2), Outcome::Same);
+        assert_eq!(schedule("done", half, 2), Outcome::Same { fire_at: 1 });
+        assert_eq!(schedule("parked", half, 2), Outcome::Same { fire_at: 1 });
     }
     assert!(matches!(
         schedule("cancelled", 1, 2),

@@ -13,6 +13,8 @@ pub(super) enum HistoryEvent {
         route: usize,
         ahead: u64,
         replace: bool,
+        /// Whether the schedule has a delay and no time.
+        delayed: bool,
         terms: Box<TermsAhead>,
     },
     /// A connection schedules one of two ids without a route: on the only one that it has, or its own.
@@ -21,6 +23,7 @@ pub(super) enum HistoryEvent {
         id: u8,
         ahead: u64,
         replace: bool,
+        delayed: bool,
     },
     Commit,
     Tell,
@@ -72,15 +75,15 @@ pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
     let consumer = 0..4usize;
     let back = 0..6usize;
     prop_oneof![
-        8 => (id.clone(), route.clone(), 0..300u64, any::<bool>(), terms()).prop_map(
-            |(id, route, ahead, replace, terms)| {
+        8 => (id.clone(), route.clone(), ahead(), any::<bool>(), terms()).prop_map(
+            |(id, route, (ahead, delayed), replace, terms)| {
                 let terms = Box::new(terms);
-                HistoryEvent::Schedule { id, route, ahead, replace, terms }
+                HistoryEvent::Schedule { id, route, ahead, replace, delayed, terms }
             }
         ),
-        3 => (consumer.clone(), 0..2u8, 0..300u64, any::<bool>()).prop_map(
-            |(consumer, id, ahead, replace)| {
-                HistoryEvent::ScheduleWithoutRoute { consumer, id, ahead, replace }
+        3 => (consumer.clone(), 0..2u8, ahead(), any::<bool>()).prop_map(
+            |(consumer, id, (ahead, delayed), replace)| {
+                HistoryEvent::ScheduleWithoutRoute { consumer, id, ahead, replace, delayed }
             }
         ),
         5 => Just(HistoryEvent::Commit),
@@ -124,6 +127,14 @@ pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
         1 => back.prop_map(HistoryEvent::Damage),
         1 => Just(HistoryEvent::Restart),
         1 => (-100_000..100_000i64).prop_map(HistoryEvent::SetClock),
+    ]
+}
+
+/// Milliseconds from now, and whether they are a delay. Few of them are, so that some are repeated.
+fn ahead() -> impl Strategy<Value = (u64, bool)> {
+    prop_oneof![
+        (0..300u64).prop_map(|ahead| (ahead, false)),
+        prop::sample::select(vec![0, 1, 120]).prop_map(|delay| (delay, true)),
     ]
 }
 

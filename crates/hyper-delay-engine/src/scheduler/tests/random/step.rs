@@ -12,34 +12,38 @@ pub(super) fn step(world: &mut World, client: &mut Client, event: &HistoryEvent)
             route,
             ahead,
             replace,
+            delayed,
             ref terms,
         } => {
-            let at = world.now.wall_millis() + ahead;
+            let (at, due) = due(world, ahead, delayed);
             let (route, id) = (ROUTES[route], id.to_string());
             let known = client.known(route, &id);
             known.earliest = Some(known.earliest.map_or(at, |earliest| earliest.min(at)));
             known.pending.push_back((number, replace));
             // What replaces is new content, and the rest may be the same again.
             let payload = if replace { number } else { 0 };
-            let expires_at = terms.expires.map(|after| at + after);
+            // Of a delay, it can be too early.
+            let from = if delayed { world.now.wall_millis() } else { at };
+            let expires_at = terms.expires.map(|after| from + after);
             known.may_expire |= expires_at.is_some();
             let terms = Terms {
                 expires_at,
                 ..terms.terms
             };
             let terms = Some(terms).filter(|terms| *terms != Terms::default());
-            world.schedule_with((route, &id), at, payload, replace, terms);
+            world.schedule_due((route, &id), due, payload, replace, terms);
         }
         HistoryEvent::ScheduleWithoutRoute {
             consumer,
             id,
             ahead,
             replace,
+            delayed,
         } => {
             if let Some(consumer) = client.consumers.get(consumer) {
-                let at = world.now.wall_millis() + ahead;
+                let (at, due) = due(world, ahead, delayed);
                 let payload = if replace { number } else { 0 };
-                let content = (at, payload, replace);
+                let content = (due, payload, replace);
                 let route = world.schedule_without_route(*consumer, &id.to_string(), content);
                 if let Some(route) = route {
                     let known = client.known(&route, &id.to_string());
@@ -171,6 +175,19 @@ pub(super) fn step(world: &mut World, client: &mut Client, event: &HistoryEvent)
         }
         HistoryEvent::SetClock(by) => world.set_clock(by),
     }
+}
+
+/// Returns when a task is due that a client schedules now.
+fn due(world: &World, ahead: u64, delayed: bool) -> (u64, Due) {
+    let at = world.now.wall_millis() + ahead;
+    (
+        at,
+        if delayed {
+            Due::After(ahead)
+        } else {
+            Due::At(at)
+        },
+    )
 }
 
 /// Returns a connection and a route; beyond the last one, its own, if it has one.

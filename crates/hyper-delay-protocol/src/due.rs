@@ -1,0 +1,59 @@
+//! When a task is due: at a time, or after a delay.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Code,
+    field::{EXACT, FieldError},
+    request_fields::RequestFields,
+    unix_time::millis,
+};
+
+/// When a task is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Due {
+    /// At this time in Unix milliseconds, at most 2^53.
+    At(u64),
+    /// This many milliseconds after the scheduler takes the request, at most 2^53.
+    After(u64),
+}
+
+impl Due {
+    /// Returns the time in Unix milliseconds if the scheduler takes the request at `now`.
+    #[must_use]
+    pub const fn at(self, now: u64) -> u64 {
+        match self {
+            Self::At(at) => at,
+            Self::After(delay_ms) => now.saturating_add(delay_ms),
+        }
+    }
+
+    /// Returns the delay in milliseconds, if it is one.
+    #[must_use]
+    pub const fn delay_ms(self) -> Option<u64> {
+        match self {
+            Self::At(_) => None,
+            Self::After(delay_ms) => Some(delay_ms),
+        }
+    }
+
+    /// Reads `fire_at` or `delay_ms`, exactly one of them.
+    pub(super) fn read(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
+        let (at, delay) = (fields.fire_at(), fields.delay_ms());
+        let delay_ms = delay.number("milliseconds", 0..=EXACT)?;
+        match (millis(at)?, delay_ms) {
+            (Some(at), None) => Ok(Self::At(at)),
+            (None, Some(delay_ms)) => Ok(Self::After(delay_ms)),
+            (Some(at), Some(delay_ms)) => {
+                let wanted = format!("give it or fire_at, which is {at}, but not both");
+                Err(delay.bad(&delay_ms.to_string(), &wanted))
+            }
+            (None, None) => Err(FieldError {
+                code: Code::MissingField,
+                message: "fire_at is missing: give it in Unix milliseconds, or delay_ms in \
+                          milliseconds from now"
+                    .to_owned(),
+            }),
+        }
+    }
+}
