@@ -1,7 +1,7 @@
 use std::{io::Read as _, time::Duration};
 
 use clap::{Args, ValueEnum};
-use hyper_delay_client::{Compression, Task};
+use hyper_delay_client::{Client, Code, Compression, Receipt, RequestError, Task};
 
 use super::{CommandError, output::print, remote::Remote, time_format};
 
@@ -11,7 +11,8 @@ use super::{CommandError, output::print, remote::Remote, time_format};
   hyper-delay schedule hello --route service-A --in 5s
   hyper-delay schedule - --route service-A --at 2030-01-31T08:00:00Z --id order-17 < order.json
 
-A command with --id and --at can be repeated after any error: the same task is not scheduled twice.")]
+A command with --id and --at or --in can be repeated after any error: the same task is not scheduled
+twice, and its first time stays.")]
 pub(super) struct Schedule {
     /// The payload. - reads it from standard input.
     payload: String,
@@ -21,7 +22,8 @@ pub(super) struct Schedule {
     /// The id of the task on the route, 1 to 128 bytes. Default: a UUID.
     #[arg(long)]
     id: Option<String>,
-    /// Time until the task is due, such as 500ms, 5s or "1h 30m". Default: due now.
+    /// Time until the task is due, by the clock of the server, such as 500ms, 5s or "1h 30m".
+    /// Default: due now.
     #[arg(long, value_name = "TIME", value_parser = time_format::parse_duration, conflicts_with = "at", allow_hyphen_values = true)]
     r#in: Option<Duration>,
     /// Time at which the task is due: RFC 3339 or Unix milliseconds. A past time is due now.
@@ -90,7 +92,7 @@ impl Schedule {
             task = task.id(id);
         }
         if let Some(delay) = self.r#in {
-            task = task.after(delay);
+            task = task.delay(delay);
         }
         if let Some(millis) = self.at {
             task = task.at_millis(millis);
@@ -119,7 +121,7 @@ impl Schedule {
         if let Some(longest) = self.max_retry_delay {
             task = task.max_retry_delay(longest);
         }
-        let receipt = self.remote.connect().await?.schedule(task).await?;
+        let receipt = schedule(&self.remote.connect().await?, task, self.r#in).await?;
         print(&format!(
             "{} on {} is due at {} ({})",
             receipt.id,
@@ -127,6 +129,24 @@ impl Schedule {
             time_format::format_rfc_3339(receipt.fire_at_millis),
             receipt.fire_at_millis
         ))
+    }
+}
+
+/// Schedules a task. A server of version 0.3 knows no delay and misses the time: then the clock of
+/// this machine counts.
+async fn schedule(
+    client: &Client,
+    task: Task,
+    delay: Option<Duration>,
+) -> Result<Receipt, RequestError> {
+    let Some(delay) = delay else {
+        return client.schedule(task).await;
+    };
+    match client.schedule(task.clone()).await {
+        Err(RequestError::Refused(refusal)) if refusal.code == Code::MissingField => {
+            client.schedule(task.after(delay)).await
+        }
+        answer => answer,
     }
 }
 

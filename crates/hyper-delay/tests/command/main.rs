@@ -12,6 +12,7 @@ mod help;
 mod json_log;
 mod load;
 mod log;
+mod older_server;
 mod operate;
 mod operations;
 mod reading;

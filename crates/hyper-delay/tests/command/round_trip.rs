@@ -116,6 +116,17 @@ fn times_are_rfc_3339_or_milliseconds() {
 }
 
 #[test]
+fn a_command_with_a_delay_can_be_repeated() {
+    let server = Server::start(json!({}));
+    let late = ["schedule", "x", "--route", "a", "--id", "i", "--in", "1h"];
+    let receipt = server.run(&late).done();
+    assert_eq!(server.run(&late).done(), receipt, "the first time stays");
+    let get = r#"{"kind":"get","route_key":"a","id":"i"}"#;
+    let fire_at = &server.running.peer().ask(get)["fire_at"];
+    assert!(receipt.ends_with(&format!(" ({fire_at})\n")), "{receipt}");
+}
+
+#[test]
 fn a_replaced_task_has_the_new_payload() {
     let server = Server::start(json!({}));
     let late = ["schedule", "old", "--route", "a", "--id", "i", "--in", "1h"];

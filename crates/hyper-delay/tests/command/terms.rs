@@ -185,7 +185,7 @@ fn options_out_of_range_are_refused_with_the_value_and_the_cure() {
         ),
         (
             &["--in", "2h", "--expires-in", "1h"],
-            ": give a time after fire_at, which is ",
+            ": give a time after the end of delay_ms, which is ",
         ),
         (
             &["--header", &long],
