@@ -158,7 +158,7 @@ impl<S: Store> SchedulerDriver<S> {
             let Some(first) = first else {
                 continue;
             };
-            let now = self.clock.now();
+            let mut now = self.clock.now();
             let mut burst = Some(first);
             for _ in 0..BURST {
                 let next = || self.messages.try_recv().ok();
@@ -175,6 +175,9 @@ impl<S: Store> SchedulerDriver<S> {
                 };
                 match event {
                     ServerEvent::Input(input) => {
+                        if input.has_delay() {
+                            now = self.clock.now();
+                        }
                         if let FrontInput::Closed(consumer) = input {
                             self.return_unwritten(consumer, now)?;
                         }

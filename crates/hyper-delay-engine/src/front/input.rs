@@ -49,6 +49,22 @@ pub enum FrontInput {
     Settings(Box<SchedulerSettings>),
 }
 
+impl FrontInput {
+    /// Returns whether it has a schedule with a delay. The delay counts from a time at which the
+    /// input has arrived, so the time of an earlier input is too early for it.
+    #[must_use]
+    pub fn has_delay(&self) -> bool {
+        let Self::Requested(_, requests) = self else {
+            return false;
+        };
+        let mut requests = requests.iter();
+        requests.any(|request| match &request.request {
+            TaskRequest::Schedule(schedule) => schedule.due.delay_ms().is_some(),
+            _ => false,
+        })
+    }
+}
+
 // An input is moved several times.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(

@@ -4,7 +4,7 @@ mod random;
 use super::*;
 use crate::scheduler::CreditChange;
 use hyper_delay_protocol::{
-    Code, Compression, DeliverySelector, Due, Headers, Reason, Refusal, Schedule,
+    Code, Compression, DeliverySelector, Due, Headers, Reason, Refusal, Schedule, TaskRequest,
 };
 
 const ONE: ConsumerId = 1;
@@ -65,25 +65,45 @@ fn register(front: &mut Front<()>, consumer: ConsumerId, route: &str) -> Result<
     front.register(consumer, &route.into(), registration(None), 0)
 }
 
-fn schedule<O: Origin>(
-    front: &mut Front<O>,
-    consumer: ConsumerId,
-) -> Result<NamedSchedule, Refusal> {
-    let mut schedule = Schedule {
+fn bare_schedule(due: Due) -> Schedule {
+    Schedule {
         id: None,
         route: None,
-        due: Due::At(0),
+        due,
         compression: Compression::None,
         payload: Box::default(),
         replace: false,
         headers: Headers::default(),
         terms: None,
-    };
-    front.schedule(consumer, &mut schedule, None, 0)
+    }
+}
+
+fn schedule<O: Origin>(
+    front: &mut Front<O>,
+    consumer: ConsumerId,
+) -> Result<NamedSchedule, Refusal> {
+    front.schedule(consumer, &mut bare_schedule(Due::At(0)), None, 0)
 }
 
 fn error(code: Code) -> Reply {
     Reply::Error(Refusal::new(code, "no"))
+}
+
+#[test]
+fn an_input_has_a_delay_if_one_of_its_schedules_has() {
+    let input = |dues: &[Due]| {
+        let requests = dues.iter().map(|due| ClientRequest {
+            tag: None,
+            request: TaskRequest::Schedule(bare_schedule(*due)),
+            weight: 1,
+            grant: None,
+        });
+        FrontInput::Requested(ONE, requests.collect())
+    };
+    assert!(input(&[Due::At(7), Due::After(0)]).has_delay());
+    for other in [input(&[]), input(&[Due::At(7)]), FrontInput::Opened(ONE)] {
+        assert!(!other.has_delay(), "{other:?}");
+    }
 }
 
 #[test]

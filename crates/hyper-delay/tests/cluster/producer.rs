@@ -20,16 +20,20 @@ pub(crate) fn run(book: &Book, number: usize, half: usize) {
             return;
         }
         let id = format!("{number}-{half}-{count}");
+        let begin = now();
         let at = match random.u8(0..4) {
             0 => 0,
-            _ => now() + random.u64(0..1_500),
+            _ => begin + random.u64(0..1_500),
         };
+        // All nodes have the clock of this machine, so the delay ends at `at` or later.
+        let delay_ms = random.bool().then(|| at.saturating_sub(begin));
         book.schedules(&id, at);
         let request = json!({
             "kind": "schedule",
             "route_key": route(number),
             "id": id,
-            "fire_at": at,
+            "fire_at": delay_ms.is_none().then_some(at),
+            "delay_ms": delay_ms,
             "payload_base64": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         });
         // A task whose schedule is not acknowledged may exist, so its producer does not give up.

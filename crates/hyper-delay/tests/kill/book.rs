@@ -72,6 +72,21 @@ impl Book {
         }
     }
 
+    /// Records that a schedule was acknowledged again, and compares the times in the replies.
+    pub(crate) fn repeated(
+        &mut self,
+        id: &str,
+        content: &str,
+        (first, again): (u64, u64),
+        now: u64,
+    ) {
+        let is_there = self.revision(id, content).is_owed() && !self.sent[content].has_expired(now);
+        if is_there && again != first {
+            let fault = format!("{content} was due at {first}, and its repeat is at {again}");
+            self.faults.push(fault);
+        }
+    }
+
     /// Records that a cancel or a replacement is about to be sent.
     pub(crate) fn withdrawn(&mut self, id: &str, content: &str) {
         self.revision(id, content).withdrawn = true;

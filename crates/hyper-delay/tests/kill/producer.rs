@@ -39,6 +39,8 @@ struct Task {
     content: String,
     /// The line that scheduled the task.
     line: Vec<u8>,
+    /// The time in the reply.
+    fire_at: u64,
 }
 
 struct Pending {
@@ -57,7 +59,7 @@ enum Request {
     },
     Cancel(Task),
     /// Repeats an acknowledged schedule; its task may be done.
-    Repeat,
+    Repeat(Task),
     /// Looks at an acknowledged task.
     Look(Task),
 }
@@ -146,7 +148,7 @@ impl Producer {
             // Headers are not content: the first ones stay.
             request["headers"] = headers(&mut self.random);
         }
-        self.remember(tag, line(&request), Request::Repeat)
+        self.remember(tag, line(&request), Request::Repeat(task.clone()))
     }
 
     fn look(&mut self, task: Task) -> Vec<u8> {
@@ -170,6 +172,8 @@ impl Producer {
             0 => now.saturating_sub(self.random.u64(0..50)),
             _ => now + self.random.u64(50..1500),
         };
+        // The delay of the task ends at that time or later.
+        let delay_ms = self.random.bool().then(|| fire_at.saturating_sub(now));
         let size = match self.random.u8(0..10) {
             0 => self.random.usize(0..30_000),
             _ => self.random.usize(0..200),
@@ -184,9 +188,12 @@ impl Producer {
             "kind": "schedule",
             "tag": content,
             "route_key": route,
-            "fire_at": fire_at,
             "payload_base64": STANDARD.encode(payload),
         });
+        match delay_ms {
+            None => request["fire_at"] = fire_at.into(),
+            Some(delay_ms) => request["delay_ms"] = delay_ms.into(),
+        }
         request
             .as_object_mut()
             .unwrap()
@@ -259,19 +266,22 @@ impl Producer {
                     book.superseded(&task.id, &task.content, life);
                     book.figures.replaced += 1;
                 } else {
-                    let line = pending.line;
                     self.own.push_back(Task {
                         route,
                         id,
                         content,
-                        line,
+                        line: pending.line,
+                        fire_at: reply["fire_at"].as_u64().unwrap(),
                     });
                     if self.own.len() > 200 {
                         self.own.pop_front();
                     }
                 }
             }
-            (Request::Repeat, "ack") => {}
+            (Request::Repeat(task), "ack") => {
+                let times = (task.fire_at, reply["fire_at"].as_u64().unwrap());
+                book.repeated(&task.id, &task.content, times, now);
+            }
             (Request::Cancel(task), "cancelled") => {
                 let found = reply["found"].as_bool().unwrap();
                 book.figures.cancelled += u64::from(found);
@@ -294,13 +304,22 @@ impl Producer {
     }
 }
 
-/// Whether a schedule was refused because its time of expiry had passed.
+/// Whether a schedule was refused because its time of expiry had passed, or would come before the end
+/// of its delay.
 fn has_expired(pending: &Pending, reply: &Value, now: u64) -> bool {
-    let is_schedule = matches!(pending.request, Request::Schedule { .. } | Request::Repeat);
+    let is_schedule = matches!(
+        pending.request,
+        Request::Schedule { .. } | Request::Repeat(_)
+    );
     let request: Value = serde_json::from_slice(&pending.line).unwrap();
-    let at = request["expires_at"].as_u64();
-    let message = at.map(|at| format!("expires_at is {at}, which has passed"));
-    is_schedule
-        && at.is_some_and(|at| at <= now)
-        && message.is_some_and(|message| text(reply, "message").starts_with(&message))
+    let Some(at) = request["expires_at"].as_u64().filter(|_| is_schedule) else {
+        return false;
+    };
+    let starts = |message: String| text(reply, "message").starts_with(&message);
+    let end = now + request["delay_ms"].as_u64().unwrap_or(0);
+    at <= now && starts(format!("expires_at is {at}, which has passed"))
+        || at <= end
+            && starts(format!(
+                "expires_at is {at}: give a time after the end of delay_ms"
+            ))
 }
