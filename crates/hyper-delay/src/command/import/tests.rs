@@ -1,0 +1,32 @@
+use super::*;
+
+#[test]
+fn an_exported_delay_is_read_and_has_no_other_kind() {
+    let read = |field: &str| {
+        let line = format!(r#"{{"kind":"schedule","id":"a","route_key":"r","fire_at":1{field}}}"#);
+        parse(line.as_bytes()).map(|task| task.original_delay_ms)
+    };
+    assert_eq!(read(""), Ok(None));
+    assert_eq!(read(r#","original_delay_ms":null"#), Ok(None));
+    assert_eq!(read(r#","original_delay_ms":5"#), Ok(Some(5)));
+    assert!(read(r#","original_delay_ms":"5""#).is_err());
+}
+
+#[test]
+fn a_line_without_id_or_route_is_refused() {
+    let why = |line: &str| parse(line.as_bytes()).unwrap_err();
+    assert!(why(r#"{"kind":"schedule","id":"a","fire_at":1}"#).starts_with("route_key is "));
+    assert!(why(r#"{"kind":"schedule","route_key":"r","fire_at":1}"#).starts_with("id is "));
+    assert!(why(r#"{"kind":"ping"}"#).starts_with("it is no schedule"));
+    assert!(why("").starts_with("the line is "));
+}
+
+#[test]
+fn a_line_ends_at_its_end_or_with_the_input() {
+    let mut input = &b"a\r\n\nb"[..];
+    let mut lines = Vec::new();
+    while let Some(line) = next(&mut input).unwrap() {
+        lines.push(line);
+    }
+    assert_eq!(lines, [&b"a\r\n"[..], b"\n", b"b"]);
+}
