@@ -62,6 +62,8 @@ pub(super) struct HistoryChecks {
     /// Without faults: the least time to answer a delivery, in nanoseconds.
     pub(super) time_to_answer: Option<u64>,
     failures: FailedRounds,
+    /// Some nodes store no failures.
+    pub(super) has_older_nodes: bool,
     /// In histories with operators or a retention of dead letters.
     pub(super) stored: Option<Box<StoredState>>,
 }
@@ -236,7 +238,8 @@ impl HistoryChecks {
             let early = at.saturating_sub(time);
             let is_late = |copy: &SentCopy| self.sent.get(copy).is_none_or(|sent| sent.at <= early);
             let sent = self.sent.keys();
-            self.failures.check(bytes, sent, is_late)?;
+            let has_older_nodes = self.has_older_nodes;
+            self.failures.check(bytes, sent, is_late, has_older_nodes)?;
         }
         if let Some(stored) = &mut self.stored {
             let decoded = entry::decode(bytes).map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@ use std::mem;
 
 use super::{
     consumers,
+    node::SimulationOptions,
     world::{MILLI, World},
 };
 use crate::{
@@ -209,8 +210,10 @@ impl World {
                 }
             }
             SimulationEvent::Start(node) => {
+                let is_calm = self.is_calm();
                 let Self {
                     nodes,
+                    versions,
                     charter,
                     members,
                     at,
@@ -223,8 +226,13 @@ impl World {
                     return;
                 }
                 let lease = LeaseId(random.u64(..));
+                versions.start(node, is_calm);
                 let moment = (*at, *planted, lease);
-                nodes[node].start(*charter, members, moment, *options);
+                let options = SimulationOptions {
+                    keeps_failures: !versions.is_older(node),
+                    ..*options
+                };
+                nodes[node].start(*charter, members, moment, options);
                 let life = self.process_id(node);
                 self.lease(life);
                 self.forwarder(life, None);

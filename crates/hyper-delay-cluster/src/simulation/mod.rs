@@ -23,6 +23,7 @@ mod reads;
 mod snapshots;
 mod takeovers;
 mod task_name;
+mod versions;
 mod world;
 
 use planted_faults::PlantedFault;

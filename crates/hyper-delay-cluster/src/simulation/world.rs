@@ -13,6 +13,7 @@ use super::{
     reads::SimulatedReads,
     takeovers::Takeovers,
     task_name::TaskName,
+    versions::NodeVersions,
 };
 use crate::{
     Charter, ShardId,
@@ -37,6 +38,7 @@ pub(super) struct World {
     pub(super) random: fastrand::Rng,
     pub(super) disks: DiskFaults,
     pub(super) takeovers: Takeovers,
+    pub(super) versions: NodeVersions,
     pub(super) planted: PlantedFault,
     /// The ledgers with which shards began to lead, for a planted fault.
     pub(super) saved_ledgers: BTreeMap<(ProcessId, ShardId), SavedLedger>,
@@ -111,8 +113,9 @@ impl World {
         let mut disks = DiskFaults::new(seed);
         let operators = Operators::new(seed, charter.shards);
         let own_routes = OwnRoutes::new(seed);
+        let members: Arc<[NodeName]> = nodes.each_ref().map(|node| node.member.node.clone()).into();
         let mut world = Self {
-            members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
+            members: members.clone(),
             cut_until: vec![0; nodes.len()],
             slow_until: vec![0; nodes.len()],
             nodes: nodes.into(),
@@ -123,6 +126,7 @@ impl World {
                 retention: disks.retention(),
                 dead_retention: operators.dead_retention,
                 own_pending: own_routes.pending,
+                keeps_failures: true,
             },
             clients: SimulatedClients::new(&mut random, seed, charter.shards),
             operators,
@@ -130,6 +134,7 @@ impl World {
             random,
             disks,
             takeovers,
+            versions: NodeVersions::new(seed, members.len(), faults),
             planted,
             saved_ledgers: BTreeMap::new(),
             faults,
@@ -152,6 +157,7 @@ impl World {
             traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
         world.checks.time_to_answer = world.time_to_answer();
+        world.checks.has_older_nodes = world.versions.is_upgrade();
         world.checks.stored = world.operators.stored(charter.shards);
         world.operators.raise_failures(&mut world.clients);
         for node in 0..world.nodes.len() {
@@ -208,6 +214,7 @@ impl World {
         let now = START + self.at / MILLI;
         self.checks.end(|task| self.is_dead(task), now)?;
         self.all_is_answered()?;
+        self.retrying_agrees()?;
         self.nodes_agree()
     }
 

@@ -40,6 +40,7 @@ fn store(payload: usize) -> Fake {
         payload: &payload,
         terms: None,
         headers: "",
+        delay_ms: None,
     };
     let mut batch = Batch::new();
     let key = record::key::task(SEQ);

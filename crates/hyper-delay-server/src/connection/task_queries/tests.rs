@@ -71,6 +71,7 @@ impl World {
                     attempt: 1,
                     failures: 1,
                     reason: Some(["x", "y"][(number / 6 % 2) as usize].into()),
+                    failure: None,
                 },
             };
             ledger.apply(&op, 0).unwrap();
