@@ -122,8 +122,7 @@ pub fn retrying(route: &str, at: u64, seq: u64) -> Bytes {
 }
 
 /// Returns the prefix of the keys of a route in the index of retrying tasks.
-#[must_use]
-pub fn retrying_route(route: &str) -> Bytes {
+fn retrying_route(route: &str) -> Bytes {
     [RETRYING, &route_prefix(route, 0)].concat().into()
 }
 
