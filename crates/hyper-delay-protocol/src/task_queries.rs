@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Compression, Headers, Terms,
+    Compression, Headers, LastFailure, Terms,
     field::{EXACT, FieldError},
     json_writer::{self, ByteCounter, JsonWriter},
     payload,
@@ -30,6 +30,9 @@ pub enum TaskState {
     InFlight,
     /// Out of attempts, or its content cannot be read.
     Dead,
+    /// Waiting or parked after a failure. Only a filter of lists: such a task shows as waiting, parked
+    /// or in flight.
+    Retrying,
 }
 
 impl TaskState {
@@ -41,6 +44,7 @@ impl TaskState {
             Self::Parked => "parked",
             Self::InFlight => "in_flight",
             Self::Dead => "dead",
+            Self::Retrying => "retrying",
         }
     }
 }
@@ -48,7 +52,8 @@ impl TaskState {
 /// Selects tasks of a route. Default: all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Filter {
-    /// Only dead letters with this reason; an empty one means those without a reason.
+    /// Only dead letters, or retrying tasks, with this reason; an empty one means those without a
+    /// reason.
     pub reason: Option<Arc<str>>,
     /// Only those from this time on, in Unix milliseconds.
     pub from: Option<u64>,
@@ -111,13 +116,21 @@ pub struct ListRequest {
 
 impl ListRequest {
     pub(super) fn read(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
-        let states = [TaskState::Waiting, TaskState::Parked, TaskState::Dead];
+        let states = [
+            TaskState::Waiting,
+            TaskState::Parked,
+            TaskState::Dead,
+            TaskState::Retrying,
+        ];
+        let state = fields.state().one_of(&states, TaskState::as_str)?;
+        let filter = Filter::read(fields)?;
         Ok(Self {
             route: fields.route_key().name()?,
-            state: fields.state().one_of(&states, TaskState::as_str)?,
+            state,
             filter: Filter {
-                reason: None,
-                ..Filter::read(fields)?
+                // Other lists have always ignored it.
+                reason: filter.reason.filter(|_| state == Some(TaskState::Retrying)),
+                ..filter
             },
             after: cursor(fields)?,
             limit: limit(fields)?,
@@ -207,6 +220,8 @@ pub struct TaskView {
     pub attempt: u32,
     /// The reason of a dead letter, if known.
     pub reason: Option<Arc<str>>,
+    /// Its last failure, if one is stored.
+    pub last_failure: Option<Box<LastFailure>>,
     /// Its own settings, which override those of the route and of the server.
     #[serde(with = "super::node_encoding::terms")]
     pub terms: Option<Box<Terms>>,
@@ -227,7 +242,9 @@ impl TaskView {
     ) -> JsonWriter<'a, W> {
         let time = match self.state {
             TaskState::Dead => "died_at",
-            TaskState::Waiting | TaskState::Parked | TaskState::InFlight => "due",
+            TaskState::Waiting | TaskState::Parked | TaskState::InFlight | TaskState::Retrying => {
+                "due"
+            }
         };
         let object = object
             .field("id", &*self.id)
@@ -236,7 +253,12 @@ impl TaskView {
             .field("fire_at", &self.fire_at)
             .field(time, &self.at)
             .field("attempt", &self.attempt)
-            .optional("reason", self.reason.as_deref());
+            .optional("reason", self.reason.as_deref())
+            .object(
+                "last_failure",
+                self.last_failure.as_deref(),
+                LastFailure::write,
+            );
         let object = match &self.terms {
             Some(terms) => terms.fields(object),
             None => object,

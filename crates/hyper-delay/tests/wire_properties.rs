@@ -150,11 +150,16 @@ fn filter(has_reason: bool) -> impl Strategy<Value = Filter> {
 }
 
 fn list() -> impl Strategy<Value = List> {
-    let state = of(select(vec![State::Waiting, State::Parked, State::Dead]));
+    let state = of(select(vec![
+        State::Waiting,
+        State::Parked,
+        State::Dead,
+        State::Retrying,
+    ]));
     let asked = (
         of(name()),
         state,
-        filter(false),
+        filter(true),
         of(name()),
         1..=1_000_u16,
         any::<bool>(),
@@ -162,7 +167,11 @@ fn list() -> impl Strategy<Value = List> {
     asked.prop_map(|(route, state, filter, after, limit, payload)| List {
         route,
         state,
-        filter,
+        filter: Filter {
+            // Other lists ignore it.
+            reason: filter.reason.filter(|_| state == Some(State::Retrying)),
+            ..filter
+        },
         after,
         limit,
         payload,
@@ -258,7 +267,17 @@ fn read() -> impl Strategy<Value = ReadRequest> {
         Just(ReadRequest::Jobs),
         (of(1..=1_u64 << 53), limit)
             .prop_map(|(before, limit)| ReadRequest::Audit { before, limit }),
-        (of(name()), of(name())).prop_map(|(route, after)| ReadRequest::Reasons { route, after }),
+        (of(name()), any::<bool>(), of(name())).prop_map(|(route, retrying, after)| {
+            let state = match retrying {
+                true => State::Retrying,
+                false => State::Dead,
+            };
+            ReadRequest::Reasons {
+                route,
+                state,
+                after,
+            }
+        }),
         bulk().prop_map(ReadRequest::Count),
         (0..=1_u64 << 53).prop_map(|offset| ReadRequest::Backup { offset }),
     ]

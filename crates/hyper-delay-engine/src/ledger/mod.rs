@@ -41,6 +41,7 @@ pub use op::{KickedTask, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision
 pub use operator_op::{Actor, AuditedOp, BulkAdvance, NewBulkJob, Sweep, SweepAct};
 pub use retain_lowest::retain_lowest;
 pub(crate) use retention::{RetentionCursor, RetentionPage};
+pub use retrying::RetryingPage;
 pub use task_rows::entry_key;
 pub use view::{LedgerView, Position};
 pub(crate) use view::{ListedTask, TimedTask};

@@ -189,8 +189,12 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             ReadRequest::List(list) => task_queries::list(responder, *list).await,
             ReadRequest::Future => responder.pass_to_scheduler(FrontInput::Future),
             ReadRequest::Count(bulk) => operator_queries::count(responder, *bulk).await,
-            ReadRequest::Reasons { route, after } => {
-                operator_queries::reasons(responder, route, after).await;
+            ReadRequest::Reasons {
+                route,
+                state,
+                after,
+            } => {
+                operator_queries::reasons(responder, route, state, after).await;
             }
             ReadRequest::Jobs => operator_queries::jobs(responder).await,
             ReadRequest::Audit { before, limit } => {

@@ -122,7 +122,8 @@ pub fn retrying(route: &str, at: u64, seq: u64) -> Bytes {
 }
 
 /// Returns the prefix of the keys of a route in the index of retrying tasks.
-fn retrying_route(route: &str) -> Bytes {
+#[must_use]
+pub fn retrying_route(route: &str) -> Bytes {
     [RETRYING, &route_prefix(route, 0)].concat().into()
 }
 

@@ -104,13 +104,13 @@ fn times_are_rfc_3339_or_milliseconds() {
     }
     let stats = server.run(&["stats", "--route", "a"]).done();
     assert!(
-        stats.starts_with("waiting 2, parked 0, in flight 0, dead 0"),
+        stats.starts_with("waiting 2, parked 0, in flight 0, retrying 0, dead 0"),
         "{stats}"
     );
     assert!(
-        stats
-            .lines()
-            .any(|line| line.split_whitespace().eq(["a", "2", "0", "0", "0", "0"])),
+        stats.lines().any(|line| line
+            .split_whitespace()
+            .eq(["a", "2", "0", "0", "0", "0", "0"])),
         "{stats}"
     );
 }

@@ -21,6 +21,7 @@ mod ack;
 mod late;
 mod nack;
 mod retry;
+mod retrying;
 mod same_id;
 
 mod cancel;

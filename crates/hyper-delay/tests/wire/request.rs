@@ -119,9 +119,16 @@ fn read(request: &ReadRequest) -> Value {
         ReadRequest::Audit { before, limit } => {
             json!({ "kind": "audit", "before": before, "limit": limit })
         }
-        ReadRequest::Reasons { route, after } => {
-            json!({ "kind": "reasons", "route_key": route.as_deref(), "after": after.as_deref() })
-        }
+        ReadRequest::Reasons {
+            route,
+            state,
+            after,
+        } => json!({
+            "kind": "reasons",
+            "route_key": route.as_deref(),
+            "state": state.as_str(),
+            "after": after.as_deref(),
+        }),
         ReadRequest::Count(of) => bulk(of, true),
         ReadRequest::Backup { offset } => json!({ "kind": "backup", "offset": offset }),
     }

@@ -15,7 +15,7 @@ fn requests_of_operators_are_parsed() {
         limit: 100,
         payload: false,
     };
-    let requests: [(&str, Request); 12] = [
+    let requests: [(&str, Request); 13] = [
         (
             r#""get","route_key":"r","id":"x","payload":true"#,
             ReadRequest::Get {
@@ -54,7 +54,17 @@ fn requests_of_operators_are_parsed() {
             r#""reasons","route_key":"r","after":"a""#,
             ReadRequest::Reasons {
                 route: Some(route.clone()),
+                state: TaskState::Dead,
                 after: after.clone(),
+            }
+            .into(),
+        ),
+        (
+            r#""reasons","state":"retrying""#,
+            ReadRequest::Reasons {
+                route: None,
+                state: TaskState::Retrying,
+                after: None,
             }
             .into(),
         ),

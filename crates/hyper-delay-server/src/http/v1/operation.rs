@@ -145,7 +145,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     get(
         "/v1/tasks",
         "list",
-        &[ROUTE, STATE, FROM, UNTIL, LIMIT, AFTER, PAYLOAD],
+        &[ROUTE, STATE, REASON, FROM, UNTIL, LIMIT, AFTER, PAYLOAD],
     ),
     get("/v1/tasks/{route}/{id}", "get", &[PAYLOAD]),
     delete("/v1/tasks/{route}/{id}", "cancel"),
@@ -160,7 +160,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     post("/v1/bulk/{route}/delete", "delete_all", &FILTER),
     post("/v1/dead/{route}/{id}/kick", "kick", &[]),
     post("/v1/dead/{route}/{id}/delete", "delete", &[]),
-    get("/v1/reasons", "reasons", &[ROUTE, AFTER]),
+    get("/v1/reasons", "reasons", &[ROUTE, STATE, AFTER]),
     get("/v1/routes", "stats", &[ROUTE, AFTER]),
     post("/v1/routes/{route}/pause", "pause", &[]),
     post("/v1/routes/{route}/resume", "resume", &[]),

@@ -110,6 +110,6 @@ fn messages_have_the_bytes_of_their_version() {
     }
     assert_eq!(
         (handshake::FORMAT, hasher.digest()),
-        (4, 5_583_791_861_764_741_442)
+        (4, 17_151_362_724_303_082_355)
     );
 }
