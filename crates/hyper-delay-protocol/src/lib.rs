@@ -38,8 +38,10 @@ mod refusal;
 mod request;
 
 mod field;
+mod field_name;
 mod parse;
 mod request_fields;
+mod request_kind;
 mod unix_time;
 
 mod json_writer;
@@ -67,7 +69,7 @@ pub use failure::{FailureKind, LastFailure};
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};
 pub use operator_requests::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
-pub use parse::parse;
+pub use parse::{parse, parse_strict};
 pub use refusal::{Code, Refusal};
 pub use reply::{Reason, Reply};
 pub use reply_encoder::Encoder;
@@ -75,6 +77,7 @@ pub use request::{
     AdminRequest, DeliverySelector, Line, ReadRequest, RegisterMode, Request, RequestNames,
     Schedule, SessionRequest, TaskRequest,
 };
+pub use request_kind::RequestKind;
 pub use stats::{Counts, RouteStats, Stats};
 pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};
 pub use terms::Terms;

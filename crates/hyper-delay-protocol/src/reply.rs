@@ -13,8 +13,13 @@ const SERVER: &str = concat!("hyper-delay ", env!("CARGO_PKG_VERSION"));
 /// A reply to a request, or the notice that a route was taken.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Reply {
-    /// The version of the protocol from this reply on.
-    Hello(Version),
+    /// The answer to `hello`.
+    Hello {
+        /// The version of the protocol from this reply on.
+        version: Version,
+        /// Whether the connection refuses fields that a request does not have.
+        strict: bool,
+    },
     /// The token of an `auth` is right, or no tokens are configured.
     Authenticated {
         /// The name of the token. `None` without tokens.
@@ -228,7 +233,7 @@ impl Reply {
 
     const fn kind(&self, version: Version) -> &'static str {
         match self {
-            Self::Hello(_) => "hello",
+            Self::Hello { .. } => "hello",
             Self::Authenticated { .. } => "authenticated",
             Self::Registered { .. } => "registered",
             Self::Unregistered { .. } => "unregistered",
@@ -265,9 +270,10 @@ impl Reply {
             object.field("id", id).field("route_key", route)
         };
         match self {
-            Self::Hello(version) => object
+            Self::Hello { version, strict } => object
                 .field("protocol", &version.number())
-                .field("server", SERVER),
+                .field("server", SERVER)
+                .optional("strict", strict.then_some(true)),
             Self::Authenticated { name } => object.optional("name", name.as_deref()),
             Self::Registered { route, credit } => {
                 object.field("route_key", &**route).field("credit", credit)

@@ -63,14 +63,22 @@ pub struct Filter {
 
 impl Filter {
     pub(super) fn read(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
-        let what = "Unix milliseconds";
         let reason = fields.reason().text()?;
         if let Some(reason) = reason.as_ref().filter(|reason| reason.len() > REASON) {
             let wanted = format!("give a string of at most {REASON} bytes");
             return Err(fields.reason().bad(&format!("{reason:?}"), &wanted));
         }
-        let filter = Self {
+        Ok(Self {
             reason: reason.map(Arc::from),
+            ..Self::read_times(fields)?
+        })
+    }
+
+    /// Reads a filter without a reason.
+    fn read_times(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
+        let what = "Unix milliseconds";
+        let filter = Self {
+            reason: None,
             from: fields.from().number(what, 0..=EXACT)?,
             until: fields.until().number(what, 0..=EXACT)?,
         };
@@ -123,14 +131,13 @@ impl ListRequest {
             TaskState::Retrying,
         ];
         let state = fields.state().one_of(&states, TaskState::as_str)?;
-        let filter = Filter::read(fields)?;
         Ok(Self {
             route: fields.route_key().name()?,
             state,
-            filter: Filter {
-                // Other lists have always ignored it.
-                reason: filter.reason.filter(|_| state == Some(TaskState::Retrying)),
-                ..filter
+            filter: match state {
+                Some(TaskState::Retrying) => Filter::read(fields)?,
+                // Other lists have always ignored a reason.
+                _ => Filter::read_times(fields)?,
             },
             after: cursor(fields)?,
             limit: limit(fields)?,

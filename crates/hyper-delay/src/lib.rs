@@ -64,7 +64,7 @@ pub mod protocol {
         Credential, DeadTask, Delivery, DeliverySelector, DueCounts, Encoder, Filter, Headers,
         JobRow, Line, Lines, ListRequest, ReadRequest, Reason, ReasonRow, Refusal, RegisterMode,
         Reply, Request, RouteStats, Schedule, SessionRequest, Spans, Stats, TaskRequest, TaskState,
-        TaskView, Terms, TooLong, Version, parse,
+        TaskView, Terms, TooLong, Version, parse, parse_strict,
     };
     // Their names before.
     #[doc(no_inline)]

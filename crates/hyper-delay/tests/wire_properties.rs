@@ -46,6 +46,7 @@ const PIECES: &[&str] = &[
     "\"auth\"",
     "\"token\":",
     "\"protocol\":",
+    "\"strict\":",
     "1732616400",
     "\"id\":",
     "\"route_key\":",
@@ -184,7 +185,8 @@ fn accept() -> impl Strategy<Value = Accept> {
 
 fn session() -> impl Strategy<Value = SessionRequest> {
     prop_oneof![
-        (1..=1_u64 << 53).prop_map(|protocol| SessionRequest::Hello { protocol }),
+        (1..=1_u64 << 53, any::<bool>())
+            .prop_map(|(protocol, strict)| SessionRequest::Hello { protocol, strict }),
         Just(SessionRequest::Auth),
     ]
 }

@@ -38,7 +38,7 @@ pub(super) fn request(
             extend_ms: fields.extend_ms().number("milliseconds", 1..=DAY_MS)?,
         },
         "register" => TaskRequest::Register {
-            route: name(fields.route_key())?,
+            route: registered_route(fields)?,
             credit: to_u16(fields.credit().number("deliveries", 1..=u16::MAX.into())?),
             mode: fields
                 .mode()
@@ -62,6 +62,20 @@ pub(super) fn request(
         "ping" => TaskRequest::Ping,
         _ => return Ok(None),
     }))
+}
+
+/// Reads the route of a registration. A `*` at its end is part of its name. A strict connection is
+/// refused instead, as most people mean a prefix.
+fn registered_route(fields: &RequestFields<'_>) -> Result<Arc<str>, FieldError> {
+    let route = name(fields.route_key())?;
+    match fields.is_strict() && route.ends_with('*') {
+        true => Err(fields.route_key().bad(
+            &format!("{route:?}"),
+            "* is a prefix only in tokens and in the configuration; register each route by its \
+             whole name",
+        )),
+        false => Ok(route),
+    }
 }
 
 fn schedule(fields: &RequestFields<'_>) -> Result<Schedule, FieldError> {

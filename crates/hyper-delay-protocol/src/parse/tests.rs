@@ -1,12 +1,13 @@
 use super::*;
 use crate::{
-    Accept, AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Filter, Headers,
-    ListRequest, ReadRequest, RegisterMode, Schedule,
+    Accept, AdminRequest, BulkAct, BulkRequest, Code, Compression, DeliverySelector, Filter,
+    Headers, ListRequest, ReadRequest, RegisterMode, Schedule,
 };
 
 mod consumers;
 mod operations;
 mod schedule;
+mod strict;
 mod tokens;
 
 fn request_of(line: &str) -> Request {
@@ -40,7 +41,10 @@ fn refused_values(before: &str, field: &str, values: &[&str], cure: &str) {
 fn a_hello_names_a_version_from_1() {
     for protocol in [1, 2, 3, 1 << 53] {
         let line = format!(r#"{{"kind":"hello","protocol":{protocol}}}"#);
-        assert_eq!(request_of(&line), SessionRequest::Hello { protocol }.into());
+        let hello = |strict| SessionRequest::Hello { protocol, strict }.into();
+        assert_eq!(request_of(&line), hello(false));
+        let line = line.replace('}', r#","strict":true}"#);
+        assert_eq!(request_of(&line), hello(true));
     }
     refused_values(
         r#""kind":"hello""#,

@@ -26,11 +26,25 @@ fn replies_match_the_protocol() {
             r#"{"kind":"backup","offset":12,"data_base64":"aGVsbG8=","more":true}"#,
         ),
         (
-            Reply::Hello(Version::V2),
+            Reply::Hello {
+                version: Version::V2,
+                strict: false,
+            },
             concat!(
                 r#"{"kind":"hello","protocol":2,"server":"hyper-delay "#,
                 env!("CARGO_PKG_VERSION"),
                 r#""}"#
+            ),
+        ),
+        (
+            Reply::Hello {
+                version: Version::V1,
+                strict: true,
+            },
+            concat!(
+                r#"{"kind":"hello","protocol":1,"server":"hyper-delay "#,
+                env!("CARGO_PKG_VERSION"),
+                r#"","strict":true}"#
             ),
         ),
         (

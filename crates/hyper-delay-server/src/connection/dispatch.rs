@@ -22,7 +22,7 @@ use hyper_delay_engine::{
 };
 use hyper_delay_protocol::{
     AdminRequest, Code, Line, ReadRequest, Refusal, Reply, Request, SessionRequest, TaskRequest,
-    Version, access::Grant,
+    Version, access::Grant, parse, parse_strict,
 };
 use hyper_delay_store::ReadStore;
 
@@ -47,6 +47,8 @@ pub(super) struct RequestDispatcher<'a, S> {
     is_reserved: bool,
     /// Whether the connection comes from this machine.
     is_local: bool,
+    /// Whether the connection refuses fields that a request does not have, since its last `hello`.
+    is_strict: bool,
     /// The rights of the connection.
     pub(super) authentication: Authentication<'a, S>,
     /// The address of the client.
@@ -74,6 +76,7 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             errors: 0,
             is_reserved: slot.is_reserved(),
             is_local: slot.is_local(),
+            is_strict: false,
             authentication,
             address,
             backup: BackupSession::default(),
@@ -84,6 +87,14 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
     /// Returns the number of lines without a request since the last one with a request.
     pub(super) const fn consecutive_errors(&self) -> usize {
         self.errors
+    }
+
+    /// Parses a line as the last `hello` before it asks.
+    pub(super) fn parse(&self, line: &[u8]) -> Result<Line, Refusal> {
+        match self.is_strict {
+            true => parse_strict(line),
+            false => parse(line),
+        }
     }
 
     /// Answers a line, or passes it on with the next [`flush`](Self::flush).
@@ -104,10 +115,11 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             return;
         };
         match line.request {
-            Request::Session(SessionRequest::Hello { protocol }) => {
+            Request::Session(SessionRequest::Hello { protocol, strict }) => {
                 if self.reserve(weight).await {
+                    self.is_strict = strict;
                     let version = Version::agreed(protocol);
-                    self.reply(Reply::Hello(version), line.tag, weight);
+                    self.reply(Reply::Hello { version, strict }, line.tag, weight);
                 }
             }
             Request::Session(SessionRequest::Auth) => {

@@ -7,6 +7,7 @@ mod document;
 mod errors;
 mod hello;
 mod lines;
+mod strict;
 
 mod accept;
 mod register;

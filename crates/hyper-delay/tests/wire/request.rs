@@ -4,8 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_delay::{
     access::Secret,
     protocol::{
-        Accept, AdminRequest, BulkRequest, Compression, Filter, Line, Named, ReadRequest, Request,
-        Schedule, SessionRequest, State, TaskRequest,
+        Accept, AdminRequest, BulkAct, BulkRequest, Compression, Filter, Line, Named, ReadRequest,
+        Request, Schedule, SessionRequest, State, TaskRequest,
     },
 };
 use serde_json::{Value, json};
@@ -36,7 +36,9 @@ pub(crate) fn encode(of: &Line) -> Vec<u8> {
 fn session(request: &SessionRequest) -> Value {
     match request {
         SessionRequest::Auth => json!({ "kind": "auth" }),
-        SessionRequest::Hello { protocol } => json!({ "kind": "hello", "protocol": protocol }),
+        SessionRequest::Hello { protocol, strict } => {
+            json!({ "kind": "hello", "protocol": protocol, "strict": strict })
+        }
     }
 }
 
@@ -103,7 +105,7 @@ fn read(request: &ReadRequest) -> Value {
         ReadRequest::Get { route, id, payload } => {
             json!({ "kind": "get", "route_key": &**route, "id": &**id, "payload": payload })
         }
-        ReadRequest::List(list) => with_filter(
+        ReadRequest::List(list) => with_times(
             json!({
                 "kind": "list",
                 "route_key": list.route.as_deref(),
@@ -150,19 +152,24 @@ fn admin(request: &AdminRequest) -> Value {
 }
 
 fn bulk(bulk: &BulkRequest, dry_run: bool) -> Value {
-    with_filter(
-        json!({
-            "kind": bulk.act.as_str(),
-            "route_key": &*bulk.route,
-            "in_flight": bulk.in_flight,
-            "dry_run": dry_run,
-        }),
-        &bulk.filter,
-    )
+    let mut object = json!({
+        "kind": bulk.act.as_str(),
+        "route_key": &*bulk.route,
+        "dry_run": dry_run,
+    });
+    if bulk.act == BulkAct::Purge {
+        object["in_flight"] = json!(bulk.in_flight);
+        return object;
+    }
+    with_filter(object, &bulk.filter)
 }
 
 fn with_filter(mut object: Value, filter: &Filter) -> Value {
     object["reason"] = json!(filter.reason.as_deref());
+    with_times(object, filter)
+}
+
+fn with_times(mut object: Value, filter: &Filter) -> Value {
     object["from"] = json!(filter.from);
     object["until"] = json!(filter.until);
     object
