@@ -169,6 +169,9 @@ impl Client {
 
     /// Returns the deliveries of a route, to be answered one by one: `.await` registers the route.
     /// See [`Subscribe`] for options. [`listen`](Self::listen) is simpler.
+    ///
+    /// A route is one name: one that ends with `*` is refused with [`ListenError::Wildcard`](crate::ListenError::Wildcard), as it
+    /// would be no prefix.
     pub fn deliveries(&self, route: impl Into<String>) -> Subscribe {
         Subscribe::new(self.clone(), route.into())
     }
