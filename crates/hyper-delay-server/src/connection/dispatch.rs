@@ -125,14 +125,29 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             Request::Session(SessionRequest::Auth) => {
                 Box::pin(self.authenticate(line, weight)).await;
             }
-            Request::Task(request) => self.pending.push(ClientRequest {
-                tag: line.tag,
-                request,
-                weight,
-                grant,
-            }),
+            Request::Task(request) => {
+                self.warn_of_wildcard(&request);
+                self.pending.push(ClientRequest {
+                    tag: line.tag,
+                    request,
+                    weight,
+                    grant,
+                });
+            }
             Request::Read(request) => self.read(request, line.tag, weight).await,
             Request::Admin(request) => self.pass_operator_request(request, line.tag, weight),
+        }
+    }
+
+    /// Logs the registration of a route that most people mean as a prefix. A store may hold tasks of
+    /// such a route, so it is not refused.
+    fn warn_of_wildcard(&self, request: &TaskRequest) {
+        if let TaskRequest::Register { route, .. } = request
+            && route.ends_with('*')
+        {
+            let id = self.id;
+            let cause = format_args!("route {route:?}, connection {id}");
+            self.shared.logs.warn(Warning::Wildcard, cause);
         }
     }
 
