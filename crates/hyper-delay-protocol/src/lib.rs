@@ -42,6 +42,7 @@ mod field_name;
 mod parse;
 mod request_fields;
 mod request_kind;
+mod rfc_3339;
 mod unix_time;
 
 mod json_writer;
@@ -78,6 +79,7 @@ pub use request::{
     Schedule, SessionRequest, TaskRequest,
 };
 pub use request_kind::RequestKind;
+pub use rfc_3339::{Rfc3339Error, parse_rfc_3339};
 pub use stats::{Counts, RouteStats, Stats};
 pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};
 pub use terms::Terms;

@@ -4,10 +4,11 @@ use std::{io, sync::Arc};
 
 use super::{
     Compression, Headers, LastFailure, Terms,
-    field::{EXACT, FieldError},
+    field::FieldError,
     json_writer::{self, ByteCounter, JsonWriter},
     payload,
     request_fields::RequestFields,
+    unix_time,
 };
 
 /// The default `limit` of a list.
@@ -76,11 +77,10 @@ impl Filter {
 
     /// Reads a filter without a reason.
     fn read_times(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
-        let what = "Unix milliseconds";
         let filter = Self {
             reason: None,
-            from: fields.from().number(what, 0..=EXACT)?,
-            until: fields.until().number(what, 0..=EXACT)?,
+            from: unix_time::time(fields.from())?,
+            until: unix_time::time(fields.until())?,
         };
         if let (Some(from), Some(until)) = (filter.from, filter.until)
             && from >= until

@@ -61,6 +61,7 @@ const PIECES: &[&str] = &[
     "{\"kind\":\"schedule\",\"fire_at\":1,",
     "\"compression\":\"lz4\"",
     "\"new\":[{}]",
+    "\"2030-01-31T08:00:00.0001+01:00\"",
 ];
 
 /// An id, a route or a tag: any characters, at most 128 bytes.

@@ -111,7 +111,7 @@ impl<S: Store> Scheduler<S> {
             let longest = delivery.longest();
             let message = format!(
                 "its delivery would be a line of {longest} bytes, and max_line_bytes is {most}: \
-                 send {} payload bytes less, or a reference to them",
+                 send {} payload bytes less, or a reference to them, or raise max_line_bytes",
                 (longest - most).div_ceil(4) * 3
             );
             return Some(refusal_of(order, Code::TooLong, message));

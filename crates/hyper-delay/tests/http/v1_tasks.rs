@@ -157,6 +157,28 @@ fn a_consumer_receives_what_was_scheduled_over_http() {
 }
 
 #[test]
+fn times_may_be_in_rfc_3339() {
+    let server = Guarded::start(json!({}));
+    let task = json!({
+        "route_key": "mail", "id": "1", "fire_at": "2030-01-31T08:00:00.0001+01:00",
+        "expires_at": "2030-01-31T08:00:01+01:00",
+    });
+    let scheduled = server.reply("POST", "/v1/tasks", Some(task));
+    assert_eq!(scheduled["fire_at"], 1_896_073_200_001_u64);
+    let found = |query: &str| {
+        let list = server.reply("GET", &format!("/v1/tasks?{query}"), None);
+        list["tasks"].as_array().unwrap().len()
+    };
+    assert_eq!(found("from=2030-01-31T08:00:00.001%2B01:00"), 1);
+    assert_eq!(found("from=2030-01-31T07:00:00.0011Z"), 0);
+    assert_eq!(found("until=2030-01-31T07:00:00.002Z"), 1);
+    assert_eq!(found("until=2030-01-31T07:00:00.001Z"), 0);
+    let purged = json!({"until": "2030-01-31T07:00:00", "dry_run": true});
+    let refused = server.call("POST", "/v1/bulk/mail/kick", Some(purged));
+    assert_eq!(error(&refused), (400, "bad_field".to_owned()));
+}
+
+#[test]
 fn a_dead_letter_is_listed_and_kicked() {
     let server = Guarded::start(json!({"max_attempts": 1}));
     let mut consumer = server.known_peer();

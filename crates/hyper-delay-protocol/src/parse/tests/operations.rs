@@ -117,6 +117,28 @@ fn requests_of_operators_are_parsed() {
 }
 
 #[test]
+fn a_range_of_time_may_be_in_rfc_3339() {
+    for start in [
+        r#""kind":"list""#,
+        r#""kind":"dead","route_key":"r""#,
+        r#""kind":"delete_all","route_key":"r""#,
+    ] {
+        let texts = r#""from":"2024-11-26T10:20:00Z","until":"2024-11-26T11:20:00.0001+01:00""#;
+        let millis = r#""from":"1732616400000","until":1732616400001"#;
+        assert_eq!(
+            request_of(&format!("{{{start},{texts}}}")),
+            request_of(&format!("{{{start},{millis}}}"))
+        );
+        refused_values(
+            start,
+            "until",
+            &["\"2024-11-26T10:20:00\""],
+            "give its offset from UTC, too: Z, or one such as +01:00",
+        );
+    }
+}
+
+#[test]
 fn a_range_of_time_must_not_be_empty() {
     for line in [
         r#"{"kind":"list","from":5,"until":5}"#,
