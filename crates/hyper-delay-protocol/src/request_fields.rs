@@ -15,6 +15,8 @@ use super::{
     request_kind::RequestKind,
 };
 
+const CURE: &str = "send one JSON object on one line";
+
 /// Whether a line may have fields that its kind does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OtherFields {
@@ -76,7 +78,10 @@ impl<'a> RequestFields<'a> {
     /// Checks the names of the fields of a request of this kind, if others are refused. A kind that
     /// does not exist is not checked.
     pub(super) fn check_names(&self, kind: &str) -> Result<(), FieldError> {
-        match RequestKind::named(kind).filter(|_| self.is_strict()) {
+        if !self.is_strict() {
+            return Ok(());
+        }
+        match RequestKind::named(kind) {
             Some(kind) => kind.check(self.seen, self.unknown.as_deref()),
             None => Ok(()),
         }
@@ -95,46 +100,50 @@ impl<'a> RequestFields<'a> {
                 error.valid_up_to() + 1
             ),
         })?;
-        let cure = "send one JSON object on one line";
         let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
         if !start.starts_with('{') {
-            return Err(bad_json(format!("the line is {}: {cure}", clipped(text))));
+            return Err(bad_json(format!("the line is {}: {CURE}", clipped(text))));
         }
+        let mut fields = Self {
+            values: [None; FieldName::COUNT],
+            seen: FieldSet::default(),
+            other,
+            unknown: None,
+        };
         let mut json = serde_json::Deserializer::from_str(text);
-        let read = json.deserialize_map(FieldsVisitor { other });
-        let read = read.and_then(|fields| json.end().map(|()| fields));
-        read.map_err(|error| {
-            let column = error.column();
-            match error.classify() {
-                Category::Data => bad_json(format!("{error}: give each field once")),
-                _ => bad_json(format!(
-                    "not JSON at byte {column} of the line, {error}: {cure}"
-                )),
-            }
-        })
+        let read = json.deserialize_map(FieldsVisitor(&mut fields));
+        match read.and_then(|()| json.end()) {
+            Ok(()) => Ok(fields),
+            Err(error) => Err(unreadable(&error)),
+        }
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> FieldError {
+    let column = error.column();
+    match error.classify() {
+        Category::Data => bad_json(format!("{error}: give each field once")),
+        _ => bad_json(format!(
+            "not JSON at byte {column} of the line, {error}: {CURE}"
+        )),
     }
 }
 
 /// Reads the object of a line.
-struct FieldsVisitor {
-    other: OtherFields,
-}
+struct FieldsVisitor<'f, 'a>(&'f mut RequestFields<'a>);
 
-impl<'a> Visitor<'a> for FieldsVisitor {
-    type Value = RequestFields<'a>;
+impl<'a> Visitor<'a> for FieldsVisitor<'_, 'a> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut object: A) -> Result<Self::Value, A::Error> {
-        let mut fields = RequestFields {
-            values: [None; FieldName::COUNT],
-            seen: FieldSet::default(),
-            other: self.other,
-            unknown: None,
-        };
-        while let Some(key) = object.next_key_seed(KeySeed { other: self.other })? {
+    fn visit_map<A: MapAccess<'a>>(self, mut object: A) -> Result<(), A::Error> {
+        let Self(fields) = self;
+        while let Some(key) = object.next_key_seed(KeySeed {
+            other: fields.other,
+        })? {
             match key {
                 Key::Known(name) if fields.seen.has(name) => {
                     return Err(A::Error::duplicate_field(name.as_str()));
@@ -144,12 +153,12 @@ impl<'a> Visitor<'a> for FieldsVisitor {
                     fields.values[name as usize] = object.next_value()?;
                 }
                 Key::Unknown(name) => {
-                    fields.unknown = fields.unknown.or(name);
+                    fields.unknown = fields.unknown.take().or(name);
                     let IgnoredAny = object.next_value()?;
                 }
             }
         }
-        Ok(fields)
+        Ok(())
     }
 }
 
