@@ -63,8 +63,8 @@ pub mod protocol {
         Accept, AdminRequest, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts,
         Credential, DeadTask, Delivery, DeliverySelector, DueCounts, Encoder, Filter, Headers,
         JobRow, Line, Lines, ListRequest, ReadRequest, Reason, ReasonRow, Refusal, RegisterMode,
-        Reply, Request, RouteStats, Schedule, SessionRequest, Spans, Stats, TaskRequest, TaskState,
-        TaskView, Terms, TooLong, Version, parse, parse_strict,
+        Reply, Request, RequestKind, RouteStats, Schedule, SessionRequest, Spans, Stats,
+        TaskRequest, TaskState, TaskView, Terms, TooLong, Version, parse, parse_strict,
     };
     // Their names before.
     #[doc(no_inline)]
