@@ -69,16 +69,8 @@ impl Filter {
             let wanted = format!("give a string of at most {REASON} bytes");
             return Err(fields.reason().bad(&format!("{reason:?}"), &wanted));
         }
-        Ok(Self {
-            reason: reason.map(Arc::from),
-            ..Self::read_times(fields)?
-        })
-    }
-
-    /// Reads a filter without a reason.
-    fn read_times(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
         let filter = Self {
-            reason: None,
+            reason: reason.map(Arc::from),
             from: unix_time::time(fields.from())?,
             until: unix_time::time(fields.until())?,
         };
@@ -131,13 +123,14 @@ impl ListRequest {
             TaskState::Retrying,
         ];
         let state = fields.state().one_of(&states, TaskState::as_str)?;
+        let filter = Filter::read(fields)?;
         Ok(Self {
             route: fields.route_key().name()?,
             state,
-            filter: match state {
-                Some(TaskState::Retrying) => Filter::read(fields)?,
-                // Other lists have always ignored a reason.
-                _ => Filter::read_times(fields)?,
+            filter: Filter {
+                // Other lists have always ignored it.
+                reason: filter.reason.filter(|_| state == Some(TaskState::Retrying)),
+                ..filter
             },
             after: cursor(fields)?,
             limit: limit(fields)?,
