@@ -67,7 +67,7 @@ pub use list::{GetQuery, ListQuery, TaskInfo, TaskList, TaskState};
 pub use listen::Listen;
 pub use nack::Nack;
 pub use reasons::{Reason, Reasons, ReasonsQuery};
-pub use receipt::{Cancelled, Receipt};
+pub use receipt::{Cancelled, Moved, Receipt};
 pub use refusal::{Code, Refusal};
 pub use stats::{RouteStats, Stats, StatsQuery};
 pub use subscribe::Subscribe;

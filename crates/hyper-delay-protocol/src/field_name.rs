@@ -41,6 +41,7 @@ macro_rules! for_each_field {
             MaxAttempts max_attempts
             RetryDelayMs retry_delay_ms
             MaxRetryDelayMs max_retry_delay_ms
+            Due due
         }
     };
 }

@@ -75,7 +75,7 @@ pub use refusal::{Code, Refusal};
 pub use reply::{Reason, Reply};
 pub use reply_encoder::Encoder;
 pub use request::{
-    AdminRequest, DeliverySelector, Line, ReadRequest, RegisterMode, Request, RequestNames,
+    AdminRequest, DeliverySelector, Line, MoveTo, ReadRequest, RegisterMode, Request, RequestNames,
     Schedule, SessionRequest, TaskRequest,
 };
 pub use request_kind::RequestKind;

@@ -191,6 +191,18 @@ pub enum Reply {
     },
     /// The request is refused.
     Error(Refusal),
+    /// The move of a task is on disk, or has changed nothing.
+    Moved {
+        /// The id of the task.
+        id: Arc<str>,
+        /// Its route.
+        route: Arc<str>,
+        /// Whether the task exists.
+        found: bool,
+        /// When it is due now, in Unix milliseconds. `None` if it was not moved: it is in flight, or
+        /// does not exist.
+        due: Option<u64>,
+    },
 }
 
 /// The reason why a route is no longer bound to a connection.
@@ -262,6 +274,7 @@ impl Reply {
             Self::Audit { .. } => "audit",
             Self::Reasons { .. } => "reasons",
             Self::Error(_) => "error",
+            Self::Moved { .. } => "moved",
         }
     }
 
@@ -357,6 +370,15 @@ impl Reply {
                 .optional("id", refusal.id.as_deref())
                 .optional("route_key", refusal.route.as_deref())
                 .optional("line", refusal.line),
+            Self::Moved {
+                id,
+                route,
+                found,
+                due,
+            } => named(object, id, route)
+                .field("found", found)
+                .field("moved", &due.is_some())
+                .optional("due", *due),
         }
     }
 }

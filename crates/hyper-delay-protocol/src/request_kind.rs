@@ -63,6 +63,8 @@ impl RequestKind {
             kind("nack", &[Id, RouteKey, Attempt, DelayMs, Reason, Failed]),
             kind("touch", &[Id, RouteKey, Attempt, ExtendMs]),
             kind("cancel", &[Id, RouteKey]),
+            kind("run_now", &[Id, RouteKey]),
+            kind("reschedule", &[Id, RouteKey, Due]),
             kind("ping", &[]),
             kind("stats", &[RouteKey, After]),
             kind("get", &[Id, RouteKey, Payload]),

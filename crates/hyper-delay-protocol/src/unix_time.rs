@@ -15,8 +15,8 @@ const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
 const FORMS: &str = "give Unix milliseconds from 0 to 2^53, as a whole number, or a time in RFC 3339 \
     such as \"2030-01-31T08:00:00Z\"";
 
-/// Reads the due time of a task.
-pub(super) fn fire_at(field: Field<'_>) -> Result<u64, FieldError> {
+/// Reads the due time of a task: `fire_at` of a schedule, `due` of a move.
+pub(super) fn due_time(field: Field<'_>) -> Result<u64, FieldError> {
     let wanted = "Unix milliseconds, or a time in RFC 3339 such as \"2030-01-31T08:00:00Z\"";
     field.required(millis(field)?, wanted)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use hyper_delay::protocol::{
     Accept, AdminRequest, BulkAct, BulkRequest, Compression, Credential, Filter, Headers, Line,
-    List, Mode, Named, ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest, Terms,
-    parse,
+    List, Mode, MoveTo, Named, ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest,
+    Terms, parse,
 };
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
 
@@ -220,6 +220,12 @@ fn task() -> impl Strategy<Value = TaskRequest> {
             extend_ms,
         }),
         (name(), name()).prop_map(|(route, id)| TaskRequest::Cancel { route, id }),
+        (
+            name(),
+            name(),
+            prop_oneof![Just(MoveTo::Now), fire_at().prop_map(MoveTo::At)]
+        )
+            .prop_map(|(route, id, to)| TaskRequest::Move { route, id, to }),
         Just(TaskRequest::Ping),
     ]
 }

@@ -65,6 +65,8 @@ pub(super) enum SimulationEvent {
     Client,
     /// A client schedules without a route.
     WithoutRoute,
+    /// A client moves a task.
+    Moves,
     /// A client registers a route, or leaves it.
     Registers(usize, ConsumerId, usize, bool),
     /// A client may wait for the answer to the schedule of this task.
@@ -190,6 +192,7 @@ impl World {
             SimulationEvent::Resume(node) => self.resume(node),
             SimulationEvent::Client => self.client_acts(),
             SimulationEvent::WithoutRoute => self.act_without_route(),
+            SimulationEvent::Moves => self.client_moves(),
             SimulationEvent::Registers(client, consumer, route, joins) => {
                 self.register(client, consumer, route, joins);
             }

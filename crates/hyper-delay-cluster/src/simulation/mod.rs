@@ -12,6 +12,7 @@ mod failures;
 mod faults;
 mod histories;
 mod links;
+mod moves;
 mod network;
 mod node;
 mod noticed;

@@ -7,6 +7,7 @@ use super::{
     disks::DiskFaults,
     events::{ProcessId, ProcessPart, SimulationEvent},
     links::SimulatedLink,
+    moves::Moves,
     node::{ClockDrift, SimulatedNode, SimulationOptions},
     operators::Operators,
     own_routes::OwnRoutes,
@@ -64,6 +65,7 @@ pub(super) struct World {
     pub(super) clients: SimulatedClients,
     pub(super) operators: Operators,
     pub(super) own_routes: OwnRoutes,
+    pub(super) moves: Moves,
     pub(super) links: BTreeMap<PeerId, SimulatedLink>,
     /// What was sent last on each connection is written then.
     pub(super) sockets: BTreeMap<ConsumerId, u64>,
@@ -76,6 +78,15 @@ pub(super) struct World {
     broken: Option<String>,
     /// Whether everything that happens is printed.
     pub(super) traces: bool,
+}
+
+/// What has happened in a history.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlayedHistory {
+    /// How many copies were in flight at planned ends.
+    pub(super) handed_over: u64,
+    /// How many tasks were moved.
+    pub(super) moved: u64,
 }
 
 impl World {
@@ -131,6 +142,7 @@ impl World {
             clients: SimulatedClients::new(&mut random, seed, charter.shards),
             operators,
             own_routes,
+            moves: Moves::new(seed),
             random,
             disks,
             takeovers,
@@ -169,6 +181,9 @@ impl World {
         if world.own_routes.are_made() {
             world.after(MILLI, SimulationEvent::WithoutRoute);
         }
+        if world.moves.are_made() {
+            world.after(MILLI, SimulationEvent::Moves);
+        }
         world.after(MILLI, SimulationEvent::Fault);
         world.after(1_000 * MILLI, SimulationEvent::Takeover);
         if world.operators.are_active() {
@@ -177,10 +192,13 @@ impl World {
         world
     }
 
-    /// Plays the history to its end. Returns how many copies were in flight at planned ends.
-    pub(super) fn run(mut self) -> Result<u64, String> {
+    /// Plays the history to its end.
+    pub(super) fn run(mut self) -> Result<PlayedHistory, String> {
         self.play()?;
-        Ok(self.checks.handed_over())
+        Ok(PlayedHistory {
+            handed_over: self.checks.handed_over(),
+            moved: self.checks.moved,
+        })
     }
 
     /// Plays the history to its end. Returns how many reads were answered.

@@ -27,6 +27,7 @@ impl<S: Store> Scheduler<S> {
                 extend_ms,
             } => self.touch(to, delivery, extend_ms),
             RouteRequest::Cancel { route, id } => self.cancel(to, route, id),
+            RouteRequest::Move { route, id, to: due } => self.move_task(to, (route, id), due),
         }
     }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::name;
 use crate::{
-    Accept, Code, Compression, DeliverySelector, Headers, RegisterMode, Schedule, TaskRequest,
-    Terms,
+    Accept, Code, Compression, DeliverySelector, Headers, MoveTo, RegisterMode, Schedule,
+    TaskRequest, Terms,
     field::{EXACT, Field, FieldError},
     payload,
     request_fields::RequestFields,
     terms::DAY_MS,
-    unix_time::fire_at,
+    unix_time::due_time,
 };
 
 /// The longest reason of a nack, in bytes.
@@ -59,6 +59,16 @@ pub(super) fn request(
             route: name(fields.route_key())?,
             id: name(fields.id())?,
         },
+        "run_now" => TaskRequest::Move {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+            to: MoveTo::Now,
+        },
+        "reschedule" => TaskRequest::Move {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+            to: MoveTo::At(due_time(fields.due())?),
+        },
         "ping" => TaskRequest::Ping,
         _ => return Ok(None),
     }))
@@ -79,7 +89,7 @@ fn registered_route(fields: &RequestFields<'_>) -> Result<Arc<str>, FieldError> 
 }
 
 fn schedule(fields: &RequestFields<'_>) -> Result<Schedule, FieldError> {
-    let fire_at = fire_at(fields.fire_at())?;
+    let fire_at = due_time(fields.fire_at())?;
     Ok(Schedule {
         id: fields.id().name()?,
         route: fields.route_key().name()?,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Accept, AdminRequest, BulkAct, BulkRequest, Code, Compression, DeliverySelector, Filter,
-    Headers, ListRequest, ReadRequest, RegisterMode, Schedule,
+    Headers, ListRequest, MoveTo, ReadRequest, RegisterMode, Schedule,
 };
 
 mod consumers;
@@ -58,7 +58,7 @@ fn a_hello_names_a_version_from_1() {
 fn the_other_requests_are_parsed() {
     let (id, route) = (Arc::<str>::from("x"), Arc::<str>::from("r"));
     let after = Some(Arc::<str>::from("a"));
-    let requests: [(&str, Request); 10] = [
+    let requests: [(&str, Request); 12] = [
         (r#""ping""#, TaskRequest::Ping.into()),
         (
             r#""unregister","route_key":"r""#,
@@ -72,6 +72,24 @@ fn the_other_requests_are_parsed() {
             TaskRequest::Cancel {
                 route: route.clone(),
                 id: id.clone(),
+            }
+            .into(),
+        ),
+        (
+            r#""run_now","route_key":"r","id":"x","due":"ignored""#,
+            TaskRequest::Move {
+                route: route.clone(),
+                id: id.clone(),
+                to: MoveTo::Now,
+            }
+            .into(),
+        ),
+        (
+            r#""reschedule","route_key":"r","id":"x","due":7"#,
+            TaskRequest::Move {
+                route: route.clone(),
+                id: id.clone(),
+                to: MoveTo::At(7),
             }
             .into(),
         ),
@@ -216,4 +234,22 @@ fn escapes_are_read_in_names_and_in_values() {
     assert!(matches!(task_of(line), TaskRequest::Ack { delivery, .. } if &*delivery.id == "😀\n/"));
     let half = refusal_of(r#"{"kind":"ack","id":"\ud83d"}"#);
     assert_eq!(half.code, Code::BadField);
+}
+
+#[test]
+fn a_reschedule_needs_a_due_time_as_a_schedule_does() {
+    let missing = refusal_of(r#"{"kind":"reschedule","route_key":"r","id":"x"}"#);
+    assert_eq!(missing.code, Code::MissingField);
+    assert!(
+        missing
+            .message
+            .contains("due is missing: give Unix milliseconds"),
+        "{missing}"
+    );
+    refused_values(
+        r#""kind":"reschedule","route_key":"r","id":"x""#,
+        "due",
+        &["1732616400"],
+        "this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds",
+    );
 }

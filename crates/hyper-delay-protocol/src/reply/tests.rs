@@ -111,6 +111,24 @@ fn replies_match_the_protocol() {
             },
             r#"{"kind":"cancelled","id":"order-17","route_key":"service-A","found":true,"in_flight":false}"#,
         ),
+        (
+            Reply::Moved {
+                id: id.clone(),
+                route: route.clone(),
+                found: true,
+                due: Some(1_732_616_400_000),
+            },
+            r#"{"kind":"moved","id":"order-17","route_key":"service-A","found":true,"moved":true,"due":1732616400000}"#,
+        ),
+        (
+            Reply::Moved {
+                id: id.clone(),
+                route: route.clone(),
+                found: true,
+                due: None,
+            },
+            r#"{"kind":"moved","id":"order-17","route_key":"service-A","found":true,"moved":false}"#,
+        ),
         (Reply::Pong, r#"{"kind":"pong"}"#),
         (
             Reply::Kicked {

@@ -1,6 +1,6 @@
 //! Parsing and formatting of times on the command line.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper_delay_protocol::{Rfc3339Error, parse_rfc_3339};
 use jiff::Timestamp;
@@ -37,6 +37,14 @@ pub(super) fn parse_time(text: &str) -> Result<u64, String> {
     millis
         .filter(|millis| *millis <= LATEST)
         .ok_or_else(|| CURE.to_owned())
+}
+
+/// Returns the Unix milliseconds of a time from now, rounded up. At most the latest time of the
+/// protocol.
+pub(super) fn millis_from_now(after: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let at = now.unwrap_or_default().saturating_add(after);
+    u64::try_from(at.as_nanos().div_ceil(1_000_000)).map_or(LATEST, |millis| millis.min(LATEST))
 }
 
 /// Formats Unix milliseconds in RFC 3339, or as a number if RFC 3339 cannot represent them.

@@ -51,6 +51,41 @@ fn a_task_is_scheduled_seen_and_cancelled() {
 }
 
 #[test]
+fn a_task_is_moved() {
+    let server = Guarded::start(json!({"max_attempts": 1}));
+    let at = later();
+    let task = json!({"route_key": "mail", "id": "1", "fire_at": at});
+    server.reply("POST", "/v1/tasks", Some(task));
+    let path = "/v1/tasks/mail/1/reschedule";
+    let due = at + 1_000;
+    let moved = server.reply("POST", path, Some(json!({"due": due})));
+    let expected = json!({
+        "kind": "moved", "id": "1", "route_key": "mail", "found": true, "moved": true, "due": due,
+    });
+    assert_eq!(moved, expected);
+    let answer = server.call("POST", path, Some(json!({})));
+    assert_eq!(error(&answer), (400, "missing_field".to_owned()));
+    let answer = server.call("POST", path, Some(json!({"fire_at": due})));
+    assert_eq!(error(&answer), (400, "bad_field".to_owned()));
+    let mut consumer = server.known_peer();
+    consumer.register("mail");
+    let moved = server.reply("POST", "/v1/tasks/mail/1/run_now", None);
+    assert!(moved["due"].as_u64().unwrap() < at);
+    let delivery = consumer.delivery();
+    let moved = server.reply("POST", "/v1/tasks/mail/1/run_now", None);
+    assert_eq!(
+        (&moved["found"], &moved["moved"]),
+        (&json!(true), &json!(false))
+    );
+    consumer.send(testkit::request::echo("nack", &delivery));
+    consumer.stats_until("mail", |stats| stats["dead"] == 1);
+    let answer = server.call("POST", "/v1/tasks/mail/1/run_now", None);
+    assert_eq!(error(&answer), (409, "dead".to_owned()));
+    let answer = server.call("POST", "/v1/tasks/mail/none/run_now", None);
+    assert_eq!(error(&answer), (404, "not_found".to_owned()));
+}
+
+#[test]
 fn other_content_is_a_conflict_and_replaces_if_asked() {
     let server = Guarded::start(json!({}));
     let mut task = json!({"route_key": "mail", "id": "1", "fire_at": later()});

@@ -15,7 +15,7 @@ fn codes() -> BTreeSet<&'static str> {
         match code {
             BadJson | BadUtf8 | BadBase64 | BadField | MissingField | UnknownKind | LineTooLong
             | TooLong | DuplicateId | DiskFull | Damaged | ShuttingDown | TooManyConnections
-            | TooManyRoutes | Forbidden | Busy | TlsRequired | Quota | Unavailable => {}
+            | TooManyRoutes | Forbidden | Busy | TlsRequired | Quota | Unavailable | Dead => {}
         }
     }
     Code::ALL.iter().map(|code| code.as_str()).collect()
@@ -67,6 +67,9 @@ fn every_example_is_one_line_of_the_protocol() {
         "touched",
         "schedule",
         "cancel",
+        "run_now",
+        "reschedule",
+        "moved",
         "ping",
         "stats",
         "dead",

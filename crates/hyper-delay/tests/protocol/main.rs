@@ -20,6 +20,7 @@ mod schedule;
 
 mod ack;
 mod late;
+mod moves;
 mod nack;
 mod retry;
 mod retrying;

@@ -4,8 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_delay::{
     access::Secret,
     protocol::{
-        Accept, AdminRequest, BulkAct, BulkRequest, Compression, Filter, Line, Named, ReadRequest,
-        Request, Schedule, SessionRequest, State, TaskRequest,
+        Accept, AdminRequest, BulkAct, BulkRequest, Compression, Filter, Line, MoveTo, Named,
+        ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest,
     },
 };
 use serde_json::{Value, json};
@@ -77,6 +77,15 @@ fn task(request: &TaskRequest) -> Value {
         TaskRequest::Cancel { route, id } => {
             json!({ "kind": "cancel", "route_key": &**route, "id": &**id })
         }
+        TaskRequest::Move { route, id, to } => match to {
+            MoveTo::Now => json!({ "kind": "run_now", "route_key": &**route, "id": &**id }),
+            MoveTo::At(due) => json!({
+                "kind": "reschedule",
+                "route_key": &**route,
+                "id": &**id,
+                "due": due,
+            }),
+        },
         TaskRequest::Ping => json!({ "kind": "ping" }),
     }
 }

@@ -18,7 +18,8 @@ fn shortest_lines() -> Vec<serde_json::Map<String, serde_json::Value>> {
         | "resume" => r#","route_key":"r""#,
         "schedule" => r#","fire_at":1"#,
         "ack" | "nack" | "touch" => r#","id":"x""#,
-        "cancel" | "get" | "kick" | "delete" => r#","route_key":"r","id":"x""#,
+        "cancel" | "run_now" | "get" | "kick" | "delete" => r#","route_key":"r","id":"x""#,
+        "reschedule" => r#","route_key":"r","id":"x","due":1"#,
         "stop" => r#","job":1"#,
         _ => "",
     };

@@ -147,6 +147,12 @@ fn check_reply(reply: Reply) -> Result<Reply, Problem> {
             route,
             found: false,
             ..
+        }
+        | Reply::Moved {
+            id,
+            route,
+            found: false,
+            ..
         } => not_found("task", route, id),
         Reply::Task {
             route,

@@ -144,6 +144,8 @@ pub(super) static OPERATIONS: &[Operation] = &[
     ),
     get("/v1/tasks/{route}/{id}", "get", &[PAYLOAD]),
     delete("/v1/tasks/{route}/{id}", "cancel"),
+    post("/v1/tasks/{route}/{id}/run_now", "run_now"),
+    post("/v1/tasks/{route}/{id}/reschedule", "reschedule"),
     get(
         "/v1/dead/{route}",
         "dead",
