@@ -9,6 +9,7 @@ fn exported(fire_at: u64, place: Place, expires_at: Option<u64>) -> u64 {
         payload: &[],
         terms: None,
         headers: "",
+        delay_ms: None,
     };
     let terms = expires_at.map(|at| Terms {
         expires_at: Some(at),
@@ -23,6 +24,7 @@ fn exported(fire_at: u64, place: Place, expires_at: Option<u64>) -> u64 {
         digest: content.digest(),
         bytes: 0,
         terms: terms.map(Box::new),
+        failure: None,
     };
     due_time(&name, NOW)
 }
