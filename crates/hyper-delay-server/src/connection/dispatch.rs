@@ -139,14 +139,12 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
         }
     }
 
-    /// Logs the registration of a route that most people mean as a prefix. A store may hold tasks of
-    /// such a route, so it is not refused.
+    /// Logs the registration of a route that most people mean as a prefix. It may have tasks.
     fn warn_of_wildcard(&self, request: &TaskRequest) {
         if let TaskRequest::Register { route, .. } = request
             && route.ends_with('*')
         {
-            let id = self.id;
-            let cause = format_args!("route {route:?}, connection {id}");
+            let cause = format_args!("route {route:?}, connection {}", self.id);
             self.shared.logs.warn(Warning::Wildcard, cause);
         }
     }

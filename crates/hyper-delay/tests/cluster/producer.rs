@@ -44,7 +44,7 @@ pub(crate) fn run(book: &Book, number: usize, half: usize) {
 }
 
 fn attempt(book: &Book, line: &mut Option<Line>, node: usize, request: &serde_json::Value) -> bool {
-    let strict = node % 2 == 0;
+    let strict = node.is_multiple_of(2);
     if line.is_none() {
         let connected = book.address(node).and_then(Line::connect);
         *line = connected.filter(|line| line.greet(strict));
