@@ -56,7 +56,7 @@ fn a_log_without_fences_is_noticed() {
 
 #[test]
 fn a_socket_without_a_look_at_the_lease_is_noticed() {
-    is_noticed(PlantedFault::NoLeaseAtTheSocket, FaultSet::All, 4);
+    is_noticed(PlantedFault::NoLeaseAtTheSocket, FaultSet::All, 8);
 }
 
 #[test]

@@ -110,6 +110,6 @@ fn messages_have_the_bytes_of_their_version() {
     }
     assert_eq!(
         (handshake::FORMAT, hasher.digest()),
-        (4, 17_151_362_724_303_082_355)
+        (4, 17_722_181_930_141_475_986)
     );
 }
