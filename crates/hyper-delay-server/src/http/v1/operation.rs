@@ -144,8 +144,6 @@ pub(super) static OPERATIONS: &[Operation] = &[
     ),
     get("/v1/tasks/{route}/{id}", "get", &[PAYLOAD]),
     delete("/v1/tasks/{route}/{id}", "cancel"),
-    post("/v1/tasks/{route}/{id}/run_now", "run_now"),
-    post("/v1/tasks/{route}/{id}/reschedule", "reschedule"),
     get(
         "/v1/dead/{route}",
         "dead",
@@ -166,4 +164,7 @@ pub(super) static OPERATIONS: &[Operation] = &[
     get("/v1/jobs", "jobs", &[]),
     post("/v1/jobs/{job}/stop", "stop"),
     get("/v1/audit", "audit", &[BEFORE, LIMIT]),
+    // At the end: the corpus of the fuzz target names operations by their number.
+    post("/v1/tasks/{route}/{id}/run_now", "run_now"),
+    post("/v1/tasks/{route}/{id}/reschedule", "reschedule"),
 ];
