@@ -114,7 +114,7 @@ fn read(request: &ReadRequest) -> Value {
         ReadRequest::Get { route, id, payload } => {
             json!({ "kind": "get", "route_key": &**route, "id": &**id, "payload": payload })
         }
-        ReadRequest::List(list) => with_times(
+        ReadRequest::List(list) => with_filter(
             json!({
                 "kind": "list",
                 "route_key": list.route.as_deref(),
@@ -175,10 +175,6 @@ fn bulk(bulk: &BulkRequest, dry_run: bool) -> Value {
 
 fn with_filter(mut object: Value, filter: &Filter) -> Value {
     object["reason"] = json!(filter.reason.as_deref());
-    with_times(object, filter)
-}
-
-fn with_times(mut object: Value, filter: &Filter) -> Value {
     object["from"] = json!(filter.from);
     object["until"] = json!(filter.until);
     object
