@@ -13,8 +13,8 @@ use crate::settings::Settings;
 use crate::task::Terms;
 use crate::wire::{Reply, Request};
 use crate::{
-    Backup, Builder, Cancelled, CloseError, ConnectError, DeadQuery, Delivery, Listen, Nack,
-    Receipt, RequestError, StatsQuery, Subscribe, Task,
+    Backup, Builder, Cancelled, CloseError, ConnectError, DeadQuery, Delivery, Listen, Moved, Nack,
+    Receipt, RequestError, StatsQuery, Subscribe, Task, time,
 };
 
 /// A client of a hyper-delay server. Cheap to clone: clones share the connection.
@@ -171,6 +171,9 @@ impl Client {
 
     /// Returns the deliveries of a route, to be answered one by one: `.await` registers the route.
     /// See [`Subscribe`] for options. [`listen`](Self::listen) is simpler.
+    ///
+    /// A route is one name: one that ends with `*` is refused with [`ListenError::Wildcard`](crate::ListenError::Wildcard), as it
+    /// would be no prefix.
     pub fn deliveries(&self, route: impl Into<String>) -> Subscribe {
         Subscribe::new(self.clone(), route.into())
     }
@@ -192,6 +195,75 @@ impl Client {
             id: Some(id),
             route_key: Some(route),
             ..Request::of("cancel")
+        };
+        self.ask_once(request).await
+    }
+
+    /// Makes a waiting task due now, whether it waits for its time or after a failed round. Only its due
+    /// time changes: it is the same revision, so scheduling the same content again changes nothing.
+    ///
+    /// A task that a consumer has now is not moved. When this resolves, the change is on disk. It is
+    /// not sent again if the connection is lost before the reply, because the task could be another
+    /// one by then.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, with [`Code::Dead`](crate::Code::Dead) if the task is dead, or there is no
+    /// reply: then the task may or may not be moved.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, the task may or may not be moved, now or later.
+    pub async fn run_now(&self, route: &str, id: &str) -> Result<Moved, RequestError> {
+        let request = Request {
+            id: Some(id),
+            route_key: Some(route),
+            ..Request::of("run_now")
+        };
+        self.ask_once(request).await
+    }
+
+    /// Makes a waiting or parked task due at `due`, rounded up to a millisecond. A past time means
+    /// now. Otherwise as [`run_now`](Self::run_now).
+    ///
+    /// # Errors
+    ///
+    /// As of [`run_now`](Self::run_now). The server also refuses a time that is not before the expiry
+    /// of the task.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, the task may or may not be moved, now or later.
+    pub async fn reschedule(
+        &self,
+        route: &str,
+        id: &str,
+        due: SystemTime,
+    ) -> Result<Moved, RequestError> {
+        self.reschedule_millis(route, id, time::to_millis(due))
+            .await
+    }
+
+    /// As [`reschedule`](Self::reschedule), with a time in Unix milliseconds, at most 2^53.
+    ///
+    /// # Errors
+    ///
+    /// As of [`reschedule`](Self::reschedule).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, the task may or may not be moved, now or later.
+    pub async fn reschedule_millis(
+        &self,
+        route: &str,
+        id: &str,
+        due: u64,
+    ) -> Result<Moved, RequestError> {
+        let request = Request {
+            id: Some(id),
+            route_key: Some(route),
+            due: Some(due),
+            ..Request::of("reschedule")
         };
         self.ask_once(request).await
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::query::asked_by_await;
 use crate::wire::{Reply, Request, or_default};
-use crate::{Client, Content, RequestError, bulk::Filter, time};
+use crate::{Client, Content, LastFailure, RequestError, bulk::Filter, time};
 
 /// Dead letters of a route, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -50,6 +50,9 @@ pub struct DeadLetter {
     /// Why it died, if that is known: its content cannot be read, or a consumer gave a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Its last failure, if the server has stored one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<LastFailure>,
     /// Whether the server made the task's route, and no connection has it registered.
     #[serde(
         default,

@@ -148,6 +148,16 @@ pub enum ListenError {
         /// The route.
         route: String,
     },
+    /// The name of the route ends with `*`. Nothing was sent.
+    #[error(
+        "route {route:?} ends with *, which is a prefix only in tokens and in the configuration of \
+         the server; register each route by its whole name"
+    )]
+    #[non_exhaustive]
+    Wildcard {
+        /// The route.
+        route: String,
+    },
     /// The route could not be registered.
     #[error("cannot register route {route:?}")]
     #[non_exhaustive]

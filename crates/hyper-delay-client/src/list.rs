@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::bulk::Filter;
 use crate::query::asked_by_await;
 use crate::wire::{Reply, Request, or_default};
-use crate::{Client, Content, RequestError};
+use crate::{Client, Content, LastFailure, RequestError};
 
 /// The state of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,6 +22,10 @@ pub enum TaskState {
     InFlight,
     /// Out of attempts, or its content cannot be read.
     Dead,
+    /// Waiting or parked after a failure. Only for [`ListQuery::state`] and
+    /// [`ReasonsQuery::state`](crate::ReasonsQuery::state): such a task shows as waiting, parked or in
+    /// flight, with a [last failure](TaskInfo::last_failure).
+    Retrying,
     /// A state of a newer server.
     Other(String),
 }
@@ -35,6 +39,7 @@ impl TaskState {
             Self::Parked => "parked",
             Self::InFlight => "in_flight",
             Self::Dead => "dead",
+            Self::Retrying => "retrying",
             Self::Other(name) => name,
         }
     }
@@ -53,6 +58,7 @@ impl From<String> for TaskState {
             "parked" => Self::Parked,
             "in_flight" => Self::InFlight,
             "dead" => Self::Dead,
+            "retrying" => Self::Retrying,
             _ => Self::Other(name),
         }
     }
@@ -89,6 +95,10 @@ pub struct TaskInfo {
     /// Why a dead task died, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Its last failure since it was scheduled, replaced or kicked. `None` if it has not failed, or if
+    /// a server of version 0.3 or older has seen the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<LastFailure>,
     /// When it is removed if it is not done by then, in Unix milliseconds.
     #[serde(
         rename = "expires_at",
@@ -233,7 +243,8 @@ impl ListQuery {
         self
     }
 
-    /// Requests only waiting, only parked or only dead tasks.
+    /// Requests only waiting, only parked, only dead or only retrying tasks. Retrying ones need a server
+    /// of version 0.4.
     pub fn state(mut self, state: TaskState) -> Self {
         self.state = Some(state);
         self
@@ -248,6 +259,12 @@ impl ListQuery {
     /// Requests only tasks that are due, or have died, before this time, in Unix milliseconds.
     pub fn until_millis(mut self, until: u64) -> Self {
         self.filter.until = Some(until);
+        self
+    }
+
+    /// Requests only retrying tasks with this reason. An empty one means those without a reason.
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.filter.reason = Some(reason.into());
         self
     }
 

@@ -2,9 +2,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::query::asked_by_await;
 use crate::wire::{Reply, Request, or_default};
-use crate::{Client, RequestError};
+use crate::{Client, FailureKind, RequestError, TaskState};
 
-/// The numbers of dead letters by reason.
+/// The numbers of dead letters, or of retrying tasks, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub struct Reasons {
     pub next: Option<String>,
 }
 
-/// The number of dead letters with the same reason. Serialized with the field names of the
+/// The number of dead letters, or of retrying tasks, with the same reason. Serialized with the field names of the
 /// protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -27,6 +27,9 @@ pub struct Reason {
     pub route: String,
     /// Their reason; empty if they have none.
     pub reason: String,
+    /// How the last round of these retrying tasks has failed. `None`: they are dead letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureKind>,
     /// How many there are.
     pub tasks: u64,
 }
@@ -41,6 +44,7 @@ impl Reply for Reasons {
 pub struct ReasonsQuery {
     client: Client,
     route: Option<String>,
+    state: Option<TaskState>,
     after: Option<String>,
 }
 
@@ -49,13 +53,20 @@ impl ReasonsQuery {
         Self {
             client,
             route: None,
+            state: None,
             after: None,
         }
     }
 
-    /// Counts only dead letters of this route.
+    /// Counts only tasks of this route.
     pub fn route(mut self, route: impl Into<String>) -> Self {
         self.route = Some(route.into());
+        self
+    }
+
+    /// Counts dead or retrying tasks. Retrying ones need a server of version 0.4. Default: dead.
+    pub fn state(mut self, state: TaskState) -> Self {
+        self.state = Some(state);
         self
     }
 
@@ -68,6 +79,7 @@ impl ReasonsQuery {
     async fn ask(self) -> Result<Reasons, RequestError> {
         let request = Request {
             route_key: self.route.as_deref(),
+            state: self.state.as_ref().map(TaskState::as_str),
             after: self.after.as_deref(),
             ..Request::of("reasons")
         };

@@ -50,6 +50,34 @@ impl Reply for Cancelled {
     const KINDS: &'static [&'static str] = &["cancelled"];
 }
 
+/// The result of [`run_now`](crate::Client::run_now) and [`reschedule`](crate::Client::reschedule).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct Moved {
+    /// Whether the task exists. A task that is done does not count.
+    #[serde(default, deserialize_with = "or_default")]
+    pub found: bool,
+    /// Whether it was moved. If not, it does not exist, or a consumer has it now.
+    #[serde(default, deserialize_with = "or_default")]
+    pub moved: bool,
+    /// When it is due now, if it was moved, in Unix milliseconds.
+    #[serde(rename = "due", default)]
+    pub due_millis: Option<u64>,
+}
+
+impl Moved {
+    /// When the task is due now. `None` if it was not moved, or if the system's clock cannot
+    /// represent the time.
+    #[must_use]
+    pub fn due(&self) -> Option<SystemTime> {
+        time::from_millis(self.due_millis?)
+    }
+}
+
+impl Reply for Moved {
+    const KINDS: &'static [&'static str] = &["moved"];
+}
+
 /// The reply to a ping.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pong {}

@@ -72,6 +72,8 @@ pub enum Code {
     /// A node of a cluster has failed, and it is not known whether the request took effect: send it
     /// again with the same id.
     Unavailable,
+    /// The task is dead, so it cannot be moved: [kick](crate::Client::kick) it.
+    Dead,
     /// A code of a newer server.
     Unknown(String),
 }
@@ -100,6 +102,7 @@ impl Code {
             Self::TlsRequired => "tls_required",
             Self::Quota => "quota",
             Self::Unavailable => "unavailable",
+            Self::Dead => "dead",
             Self::Unknown(code) => code,
         }
     }
@@ -139,6 +142,7 @@ impl From<String> for Code {
             "tls_required" => Self::TlsRequired,
             "quota" => Self::Quota,
             "unavailable" => Self::Unavailable,
+            "dead" => Self::Dead,
             _ => Self::Unknown(code),
         }
     }

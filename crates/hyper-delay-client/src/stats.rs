@@ -21,6 +21,10 @@ pub struct Stats {
     /// Dead letters.
     #[serde(deserialize_with = "or_default")]
     pub dead: u64,
+    /// Waiting and parked tasks that have a last failure. Includes tasks in flight. 0 if the server is
+    /// of version 0.3 or older.
+    #[serde(deserialize_with = "or_default")]
+    pub retrying: u64,
     /// Open connections, including this one.
     #[serde(deserialize_with = "or_default")]
     pub connections: u64,
@@ -59,6 +63,10 @@ pub struct RouteStats {
     /// Dead letters.
     #[serde(deserialize_with = "or_default")]
     pub dead: u64,
+    /// Waiting and parked tasks that have a last failure. Includes tasks in flight. 0 if the server is
+    /// of version 0.3 or older.
+    #[serde(deserialize_with = "or_default")]
+    pub retrying: u64,
     /// Connections that have registered the route.
     #[serde(deserialize_with = "or_default")]
     pub consumers: u64,

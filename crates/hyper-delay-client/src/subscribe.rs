@@ -53,6 +53,10 @@ impl Subscribe {
             credit,
             exclusive,
         } = self;
+        // The server would register a route of that name, which has no tasks.
+        if route.ends_with('*') {
+            return Err(ListenError::Wildcard { route });
+        }
         let limit = client.request_timeout();
         let payloads = client.payloads();
         let handle = client.into_handle();

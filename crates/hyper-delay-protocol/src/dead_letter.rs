@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Content,
+    Content, LastFailure,
     json_writer::{self, JsonWriter},
     task_queries::ContentSink,
 };
@@ -19,6 +19,8 @@ pub struct DeadTask {
     pub died_at: u64,
     /// The reason of its death, if known: an unreadable content, or a consumer's reason.
     pub reason: Option<Arc<str>>,
+    /// Its last failure, if one is stored.
+    pub last_failure: Option<Box<LastFailure>>,
     /// Whether a server made the task's route, and no connection has it registered.
     pub orphaned: bool,
     /// Its content, if it was asked for and can be read.
@@ -39,6 +41,11 @@ impl DeadTask {
             .field("attempt", &self.attempt)
             .field("died_at", &self.died_at)
             .optional("reason", self.reason.as_deref())
+            .object(
+                "last_failure",
+                self.last_failure.as_deref(),
+                LastFailure::write,
+            )
             .optional("orphaned", self.orphaned.then_some(true));
         match &self.content {
             Some(content) => content.fields(object).close(),

@@ -50,9 +50,10 @@ impl Due {
             }
             (None, None) => Err(FieldError {
                 code: Code::MissingField,
-                message: "fire_at is missing: give it in Unix milliseconds, or delay_ms in \
-                          milliseconds from now"
-                    .to_owned(),
+                message:
+                    "fire_at is missing: give it in Unix milliseconds or RFC 3339, or delay_ms \
+                          in milliseconds from now"
+                        .to_owned(),
             }),
         }
     }

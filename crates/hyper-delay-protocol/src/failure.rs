@@ -1,6 +1,8 @@
 //! Why the last round of a task failed.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
+
+use super::json_writer::{self, JsonWriter};
 
 /// The last failure of a task that is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -11,6 +13,24 @@ pub struct LastFailure {
     pub kind: FailureKind,
     /// The reason of the nack, or the error of the target.
     pub reason: Option<Arc<str>>,
+}
+
+impl LastFailure {
+    /// The most bytes that it takes in the object of a task.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        const NAME: usize = ",\"last_failure\":".len();
+        NAME + json_writer::nested_length(|object| self.write(object))
+    }
+
+    /// Writes the fields of its object in a line.
+    pub(super) fn write<W: io::Write>(&self, object: JsonWriter<'_, W>) {
+        object
+            .field("at", &self.at)
+            .field("kind", self.kind.as_str())
+            .optional("reason", self.reason.as_deref())
+            .close();
+    }
 }
 
 /// How a round has failed.

@@ -96,21 +96,6 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// Reads a whole number or its digits in a string. `what` names it in error messages.
-    pub(super) fn number_or_text(
-        self,
-        what: &str,
-        range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, FieldError> {
-        let Some(raw) = self.raw.map(RawValue::get) else {
-            return Ok(None);
-        };
-        match text(raw).and_then(|digits| number(&digits, &range)) {
-            Some(value) => Ok(Some(value)),
-            None => self.number(what, range),
-        }
-    }
-
     /// Reads a boolean. Default: `false`.
     pub(super) fn flag(self) -> Result<bool, FieldError> {
         self.flag_or(false)
@@ -196,7 +181,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn read<T>(
+    pub(super) fn read<T>(
         self,
         read: impl FnOnce(&'a str) -> Result<T, FieldError>,
     ) -> Result<Option<T>, FieldError> {
@@ -205,7 +190,7 @@ impl<'a> Field<'a> {
 }
 
 /// The text of a JSON string, borrowed if it contains no escape.
-fn text(raw: &str) -> Option<Cow<'_, str>> {
+pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     match memchr::memchr(b'\\', inner.as_bytes()) {
         None => Some(Cow::Borrowed(inner)),
@@ -215,7 +200,7 @@ fn text(raw: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Reads digits only: JSON would allow a sign, a fraction and an exponent.
-fn number(raw: &str, range: &RangeInclusive<u64>) -> Option<u64> {
+pub(super) fn number(raw: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     let digits = raw.bytes().all(|byte| byte.is_ascii_digit());
     let value = raw.parse().ok().filter(|_| digits)?;
     range.contains(&value).then_some(value)

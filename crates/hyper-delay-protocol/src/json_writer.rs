@@ -57,6 +57,20 @@ impl<'a, W: io::Write> JsonWriter<'a, W> {
         self
     }
 
+    /// Writes an object, if there is one.
+    pub(super) fn object<T>(
+        mut self,
+        name: &'static str,
+        value: Option<&T>,
+        write: impl Fn(&T, JsonWriter<'_, W>),
+    ) -> Self {
+        if let Some(value) = value {
+            let out = self.name(name);
+            write(value, JsonWriter::nested(out));
+        }
+        self
+    }
+
     /// Writes a list of objects.
     pub(super) fn list<T>(
         mut self,

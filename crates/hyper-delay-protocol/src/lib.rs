@@ -39,8 +39,11 @@ mod request;
 
 mod due;
 mod field;
+mod field_name;
 mod parse;
 mod request_fields;
+mod request_kind;
+mod rfc_3339;
 mod unix_time;
 
 mod json_writer;
@@ -69,14 +72,16 @@ pub use failure::{FailureKind, LastFailure};
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};
 pub use operator_requests::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
-pub use parse::parse;
+pub use parse::{parse, parse_strict};
 pub use refusal::{Code, Refusal};
 pub use reply::{Reason, Reply};
 pub use reply_encoder::Encoder;
 pub use request::{
-    AdminRequest, DeliverySelector, Line, ReadRequest, RegisterMode, Request, RequestNames,
+    AdminRequest, DeliverySelector, Line, MoveTo, ReadRequest, RegisterMode, Request, RequestNames,
     Schedule, SessionRequest, TaskRequest,
 };
+pub use request_kind::RequestKind;
+pub use rfc_3339::{Rfc3339Error, parse_rfc_3339};
 pub use stats::{Counts, RouteStats, Stats};
 pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};
 pub use terms::Terms;

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Filter,
+    FailureKind, Filter,
     field::{EXACT, FieldError},
     json_writer::{self, JsonWriter},
     request_fields::RequestFields,
@@ -178,13 +178,15 @@ impl AuditRow {
     }
 }
 
-/// The number of dead letters with the same reason.
+/// The number of dead letters, or of retrying tasks, with the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReasonRow {
     /// Their route.
     pub route: Arc<str>,
     /// Their reason; empty if they have none.
     pub reason: Arc<str>,
+    /// How the last round of retrying tasks has failed. `None`: they are dead letters.
+    pub failure: Option<FailureKind>,
     /// Their number.
     pub tasks: u64,
 }
@@ -200,6 +202,7 @@ impl ReasonRow {
         object
             .field("route_key", &*self.route)
             .field("reason", &*self.reason)
+            .optional("failure", self.failure.map(FailureKind::as_str))
             .field("tasks", &self.tasks)
             .close();
     }

@@ -7,9 +7,10 @@ mod task;
 use std::sync::Arc;
 
 use super::{
-    Code, Credential, Line, Refusal, Request, SessionRequest, TaskRequest,
-    field::{EXACT, Field, FieldError, clipped},
-    request_fields::RequestFields,
+    Credential, Line, Refusal, Request, SessionRequest, TaskRequest,
+    field::{EXACT, Field, FieldError},
+    request_fields::{OtherFields, RequestFields},
+    request_kind::unknown_kind,
 };
 
 /// Parses a line without its end.
@@ -21,8 +22,22 @@ use super::{
 ///
 /// A [`Refusal`] that names the cure, with those of id, route and tag that can be read.
 pub fn parse(line: &[u8]) -> Result<Line, Refusal> {
-    let fields =
-        RequestFields::read(line).map_err(|fault| Refusal::new(fault.code, fault.message))?;
+    parse_with(line, OtherFields::Ignored)
+}
+
+/// Parses a line of a strict connection: like [`parse()`], but refuses fields that the request does
+/// not have, even if they are `null`, and the registration of a route whose name ends with `*`.
+///
+/// # Errors
+///
+/// As [`parse()`].
+pub fn parse_strict(line: &[u8]) -> Result<Line, Refusal> {
+    parse_with(line, OtherFields::Refused)
+}
+
+fn parse_with(line: &[u8], other: OtherFields) -> Result<Line, Refusal> {
+    let fields = RequestFields::read(line, other)
+        .map_err(|fault| Refusal::new(fault.code, fault.message))?;
     read_line(&fields).map_err(|fault| into_refusal(&fields, fault))
 }
 
@@ -58,6 +73,7 @@ fn request(fields: &RequestFields<'_>) -> Result<Request, FieldError> {
     let kind = fields
         .kind()
         .required(kind, "the name of a request, such as \"schedule\"")?;
+    fields.check_names(&kind)?;
     // The most frequent ones first.
     if let Some(request) = task::request(&kind, fields)? {
         return Ok(request.into());
@@ -73,7 +89,8 @@ fn request(fields: &RequestFields<'_>) -> Result<Request, FieldError> {
             let what = "a protocol version";
             let protocol = fields.protocol().number(what, 1..=EXACT)?;
             let protocol = fields.protocol().required(protocol, what)?;
-            Ok(SessionRequest::Hello { protocol }.into())
+            let strict = fields.strict().flag()?;
+            Ok(SessionRequest::Hello { protocol, strict }.into())
         }
         "auth" => Ok(SessionRequest::Auth.into()),
         other => Err(unknown_kind(other)),
@@ -82,18 +99,6 @@ fn request(fields: &RequestFields<'_>) -> Result<Request, FieldError> {
 
 fn name(field: Field<'_>) -> Result<Arc<str>, FieldError> {
     field.required(field.name()?, "a string of 1 to 128 bytes")
-}
-
-fn unknown_kind(kind: &str) -> FieldError {
-    FieldError {
-        code: Code::UnknownKind,
-        message: format!(
-            "kind is \"{}\": give auth, hello, register, unregister, schedule, ack, nack, touch, \
-             cancel, ping, stats, get, list, future, dead, reasons, kick, delete, kick_all, \
-             delete_all, purge, pause, resume, jobs, stop, audit or backup",
-            clipped(kind)
-        ),
-    }
 }
 
 /// Adds the names that can be read to the error. Reads the fields again: errors are rare.

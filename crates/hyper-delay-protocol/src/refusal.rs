@@ -88,11 +88,13 @@ pub enum Code {
     /// It is not known whether the request took effect, because a node of the cluster has failed:
     /// send it again with the same id.
     Unavailable,
+    /// The task is dead: `kick` makes it due again.
+    Dead,
 }
 
 impl Code {
     /// All codes, in the order of their declaration.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::BadJson,
         Self::BadUtf8,
         Self::BadBase64,
@@ -112,6 +114,7 @@ impl Code {
         Self::TlsRequired,
         Self::Quota,
         Self::Unavailable,
+        Self::Dead,
     ];
 
     /// The code on the wire.
@@ -137,6 +140,7 @@ impl Code {
             Self::TlsRequired => "tls_required",
             Self::Quota => "quota",
             Self::Unavailable => "unavailable",
+            Self::Dead => "dead",
         }
     }
 }

@@ -13,8 +13,13 @@ const SERVER: &str = concat!("hyper-delay ", env!("CARGO_PKG_VERSION"));
 /// A reply to a request, or the notice that a route was taken.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Reply {
-    /// The version of the protocol from this reply on.
-    Hello(Version),
+    /// The answer to `hello`.
+    Hello {
+        /// The version of the protocol from this reply on.
+        version: Version,
+        /// Whether the connection refuses fields that a request does not have.
+        strict: bool,
+    },
     /// The token of an `auth` is right, or no tokens are configured.
     Authenticated {
         /// The name of the token. `None` without tokens.
@@ -186,6 +191,18 @@ pub enum Reply {
     },
     /// The request is refused.
     Error(Refusal),
+    /// The move of a task is on disk, or has changed nothing.
+    Moved {
+        /// The id of the task.
+        id: Arc<str>,
+        /// Its route.
+        route: Arc<str>,
+        /// Whether the task exists.
+        found: bool,
+        /// When it is due now, in Unix milliseconds. `None` if it was not moved: it is in flight, or
+        /// does not exist.
+        due: Option<u64>,
+    },
 }
 
 /// The reason why a route is no longer bound to a connection.
@@ -228,7 +245,7 @@ impl Reply {
 
     const fn kind(&self, version: Version) -> &'static str {
         match self {
-            Self::Hello(_) => "hello",
+            Self::Hello { .. } => "hello",
             Self::Authenticated { .. } => "authenticated",
             Self::Registered { .. } => "registered",
             Self::Unregistered { .. } => "unregistered",
@@ -257,6 +274,7 @@ impl Reply {
             Self::Audit { .. } => "audit",
             Self::Reasons { .. } => "reasons",
             Self::Error(_) => "error",
+            Self::Moved { .. } => "moved",
         }
     }
 
@@ -265,9 +283,10 @@ impl Reply {
             object.field("id", id).field("route_key", route)
         };
         match self {
-            Self::Hello(version) => object
+            Self::Hello { version, strict } => object
                 .field("protocol", &version.number())
-                .field("server", SERVER),
+                .field("server", SERVER)
+                .optional("strict", strict.then_some(true)),
             Self::Authenticated { name } => object.optional("name", name.as_deref()),
             Self::Registered { route, credit } => {
                 object.field("route_key", &**route).field("credit", credit)
@@ -351,6 +370,15 @@ impl Reply {
                 .optional("id", refusal.id.as_deref())
                 .optional("route_key", refusal.route.as_deref())
                 .optional("line", refusal.line),
+            Self::Moved {
+                id,
+                route,
+                found,
+                due,
+            } => named(object, id, route)
+                .field("found", found)
+                .field("moved", &due.is_some())
+                .optional("due", *due),
         }
     }
 }

@@ -19,7 +19,7 @@ impl Encoder {
     /// Appends the line of `reply` and its `\n`. A `hello` reply changes the version of all replies
     /// after it.
     pub fn encode(&mut self, reply: &Reply, tag: Option<&str>, out: &mut Vec<u8>) {
-        if let Reply::Hello(version) = reply {
+        if let Reply::Hello { version, .. } = reply {
             self.version = *version;
         }
         reply.write(self.version, tag, out);
@@ -48,12 +48,16 @@ mod tests {
             route: "r".into(),
             fire_at: 1,
         };
+        let hello = |version| Reply::Hello {
+            version,
+            strict: false,
+        };
         let replies = [
             scheduled(),
-            Reply::Hello(Version::V2),
+            hello(Version::V2),
             Reply::Pong,
             scheduled(),
-            Reply::Hello(Version::V1),
+            hello(Version::V1),
             scheduled(),
         ];
         assert_eq!(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub use admin::AdminRequest;
 pub use read::ReadRequest;
 pub use session::SessionRequest;
-pub use task::{DeliverySelector, RegisterMode, Schedule, TaskRequest};
+pub use task::{DeliverySelector, MoveTo, RegisterMode, Schedule, TaskRequest};
 
 use super::Credential;
 

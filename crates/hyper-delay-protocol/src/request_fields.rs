@@ -1,79 +1,90 @@
 //! The fields of a request as raw JSON.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{
+    Deserializer as _,
+    de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::{error::Category, value::RawValue};
 
 use super::{
     Code,
     field::{Field, FieldError, clipped},
+    field_name::{FieldName, FieldSet, for_each_field},
+    request_kind::RequestKind,
 };
+
+const CURE: &str = "send one JSON object on one line";
+
+/// Whether a line may have fields that its kind does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OtherFields {
+    Ignored,
+    Refused,
+}
 
 /// The raw value of each field. One pass over the line finds them; a field is decoded only if the
 /// request uses it, so that the values of other fields do not matter.
-#[derive(Default, Deserialize)]
 pub(super) struct RequestFields<'a> {
-    #[serde(borrow)]
-    kind: Option<&'a RawValue>,
-    tag: Option<&'a RawValue>,
-    token: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    route_key: Option<&'a RawValue>,
-    fire_at: Option<&'a RawValue>,
-    payload_base64: Option<&'a RawValue>,
-    compression: Option<&'a RawValue>,
-    replace: Option<&'a RawValue>,
-    attempt: Option<&'a RawValue>,
-    confirm: Option<&'a RawValue>,
-    failed: Option<&'a RawValue>,
-    delay_ms: Option<&'a RawValue>,
-    credit: Option<&'a RawValue>,
-    mode: Option<&'a RawValue>,
-    after: Option<&'a RawValue>,
-    limit: Option<&'a RawValue>,
-    protocol: Option<&'a RawValue>,
-    offset: Option<&'a RawValue>,
-    payload: Option<&'a RawValue>,
-    state: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
-    from: Option<&'a RawValue>,
-    until: Option<&'a RawValue>,
-    job: Option<&'a RawValue>,
-    dry_run: Option<&'a RawValue>,
-    in_flight: Option<&'a RawValue>,
-    before: Option<&'a RawValue>,
-    accept: Option<&'a RawValue>,
-    extend_ms: Option<&'a RawValue>,
-    headers: Option<&'a RawValue>,
-    expires_at: Option<&'a RawValue>,
-    ack_timeout_ms: Option<&'a RawValue>,
-    max_attempts: Option<&'a RawValue>,
-    retry_delay_ms: Option<&'a RawValue>,
-    max_retry_delay_ms: Option<&'a RawValue>,
+    values: [Option<&'a RawValue>; FieldName::COUNT],
+    /// The fields that the line has, also those that are `null`.
+    seen: FieldSet,
+    other: OtherFields,
+    /// The first field that no kind has, if other fields are refused.
+    unknown: Option<Box<str>>,
 }
 
-/// Defines a method for each field, with the field's name.
-macro_rules! fields {
-    ($($name:ident)*) => {
+/// Defines a method for each field.
+macro_rules! accessors {
+    ($($variant:ident $name:ident)*) => {
         impl<'a> RequestFields<'a> {
             $(pub(super) fn $name(&self) -> Field<'a> {
-                Field { name: stringify!($name), raw: self.$name }
+                self.field(FieldName::$variant)
             })*
         }
     };
 }
 
-fields!(kind tag token id route_key fire_at payload_base64 compression replace attempt confirm failed delay_ms credit mode after limit protocol offset accept);
-fields!(payload state reason from until job dry_run in_flight before extend_ms headers);
-fields!(expires_at ack_timeout_ms max_attempts retry_delay_ms max_retry_delay_ms);
+for_each_field!(accessors);
+
+/// The fields of [`Terms`](super::Terms).
+const TERMS: FieldSet = FieldSet::of(&[
+    FieldName::ExpiresAt,
+    FieldName::AckTimeoutMs,
+    FieldName::MaxAttempts,
+    FieldName::RetryDelayMs,
+    FieldName::MaxRetryDelayMs,
+]);
 
 impl<'a> RequestFields<'a> {
+    fn field(&self, name: FieldName) -> Field<'a> {
+        Field {
+            name: name.as_str(),
+            raw: self.values[name as usize],
+        }
+    }
+
     /// Whether the line has one of the fields of [`Terms`](super::Terms).
-    pub(super) fn has_terms(&self) -> bool {
-        self.expires_at.is_some()
-            || self.ack_timeout_ms.is_some()
-            || self.max_attempts.is_some()
-            || self.retry_delay_ms.is_some()
-            || self.max_retry_delay_ms.is_some()
+    pub(super) const fn has_terms(&self) -> bool {
+        self.seen.meets(TERMS)
+    }
+
+    /// Whether other fields are refused.
+    pub(super) fn is_strict(&self) -> bool {
+        self.other == OtherFields::Refused
+    }
+
+    /// Checks the names of the fields of a request of this kind, if others are refused. A kind that
+    /// does not exist is not checked.
+    pub(super) fn check_names(&self, kind: &str) -> Result<(), FieldError> {
+        if !self.is_strict() {
+            return Ok(());
+        }
+        match RequestKind::named(kind) {
+            Some(kind) => kind.check(self.seen, self.unknown.as_deref()),
+            None => Ok(()),
+        }
     }
 
     /// Finds the fields of a line.
@@ -81,7 +92,7 @@ impl<'a> RequestFields<'a> {
     /// # Errors
     ///
     /// The line is not one JSON object in UTF-8, or has one of these fields twice.
-    pub(super) fn read(line: &'a [u8]) -> Result<Self, FieldError> {
+    pub(super) fn read(line: &'a [u8], other: OtherFields) -> Result<Self, FieldError> {
         let text = std::str::from_utf8(line).map_err(|error| FieldError {
             code: Code::BadUtf8,
             message: format!(
@@ -89,20 +100,98 @@ impl<'a> RequestFields<'a> {
                 error.valid_up_to() + 1
             ),
         })?;
-        let cure = "send one JSON object on one line";
-        // Serde would accept an array, too.
         let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
         if !start.starts_with('{') {
-            return Err(bad_json(format!("the line is {}: {cure}", clipped(text))));
+            return Err(bad_json(format!("the line is {}: {CURE}", clipped(text))));
         }
-        serde_json::from_str(text).map_err(|error| {
-            let column = error.column();
-            match error.classify() {
-                Category::Data => bad_json(format!("{error}: give each field once")),
-                _ => bad_json(format!(
-                    "not JSON at byte {column} of the line, {error}: {cure}"
-                )),
+        let mut fields = Self {
+            values: [None; FieldName::COUNT],
+            seen: FieldSet::default(),
+            other,
+            unknown: None,
+        };
+        let mut json = serde_json::Deserializer::from_str(text);
+        let read = json.deserialize_map(FieldsVisitor(&mut fields));
+        match read.and_then(|()| json.end()) {
+            Ok(()) => Ok(fields),
+            Err(error) => Err(unreadable(&error)),
+        }
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> FieldError {
+    let column = error.column();
+    match error.classify() {
+        Category::Data => bad_json(format!("{error}: give each field once")),
+        _ => bad_json(format!(
+            "not JSON at byte {column} of the line, {error}: {CURE}"
+        )),
+    }
+}
+
+/// Reads the object of a line.
+struct FieldsVisitor<'f, 'a>(&'f mut RequestFields<'a>);
+
+impl<'a> Visitor<'a> for FieldsVisitor<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut object: A) -> Result<(), A::Error> {
+        let Self(fields) = self;
+        while let Some(key) = object.next_key_seed(KeySeed {
+            other: fields.other,
+        })? {
+            match key {
+                Key::Known(name) if fields.seen.has(name) => {
+                    return Err(A::Error::duplicate_field(name.as_str()));
+                }
+                Key::Known(name) => {
+                    fields.seen = fields.seen.with(name);
+                    fields.values[name as usize] = object.next_value()?;
+                }
+                Key::Unknown(name) => {
+                    fields.unknown = fields.unknown.take().or(name);
+                    let IgnoredAny = object.next_value()?;
+                }
             }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a field.
+enum Key {
+    Known(FieldName),
+    /// A field that no kind has, with its name if other fields are refused.
+    Unknown(Option<Box<str>>),
+}
+
+struct KeySeed {
+    other: OtherFields,
+}
+
+impl<'de> DeserializeSeed<'de> for KeySeed {
+    type Value = Key;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, key: D) -> Result<Key, D::Error> {
+        key.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for KeySeed {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+        Ok(match FieldName::named(name) {
+            Some(name) => Key::Known(name),
+            None => Key::Unknown((self.other == OtherFields::Refused).then(|| Box::from(name))),
         })
     }
 }

@@ -52,6 +52,8 @@ pub struct Counts {
     pub in_flight: u64,
     /// Out of attempts.
     pub dead: u64,
+    /// Of the waiting and parked ones: those with a last failure. Includes tasks in flight.
+    pub retrying: u64,
 }
 
 impl Stats {
@@ -91,5 +93,6 @@ impl Counts {
             .field("parked", &self.parked)
             .field("in_flight", &self.in_flight)
             .field("dead", &self.dead)
+            .field("retrying", &self.retrying)
     }
 }

@@ -3,11 +3,12 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Compression, Headers, Terms,
-    field::{EXACT, FieldError},
+    Compression, Headers, LastFailure, Terms,
+    field::FieldError,
     json_writer::{self, ByteCounter, JsonWriter},
     payload,
     request_fields::RequestFields,
+    unix_time,
 };
 
 /// The default `limit` of a list.
@@ -30,6 +31,9 @@ pub enum TaskState {
     InFlight,
     /// Out of attempts, or its content cannot be read.
     Dead,
+    /// Waiting or parked after a failure. Only a filter of lists: such a task shows as waiting, parked
+    /// or in flight.
+    Retrying,
 }
 
 impl TaskState {
@@ -41,6 +45,7 @@ impl TaskState {
             Self::Parked => "parked",
             Self::InFlight => "in_flight",
             Self::Dead => "dead",
+            Self::Retrying => "retrying",
         }
     }
 }
@@ -48,7 +53,8 @@ impl TaskState {
 /// Selects tasks of a route. Default: all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Filter {
-    /// Only dead letters with this reason; an empty one means those without a reason.
+    /// Only dead letters, or retrying tasks, with this reason; an empty one means those without a
+    /// reason.
     pub reason: Option<Arc<str>>,
     /// Only those from this time on, in Unix milliseconds.
     pub from: Option<u64>,
@@ -58,7 +64,6 @@ pub struct Filter {
 
 impl Filter {
     pub(super) fn read(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
-        let what = "Unix milliseconds";
         let reason = fields.reason().text()?;
         if let Some(reason) = reason.as_ref().filter(|reason| reason.len() > REASON) {
             let wanted = format!("give a string of at most {REASON} bytes");
@@ -66,8 +71,8 @@ impl Filter {
         }
         let filter = Self {
             reason: reason.map(Arc::from),
-            from: fields.from().number(what, 0..=EXACT)?,
-            until: fields.until().number(what, 0..=EXACT)?,
+            from: unix_time::time(fields.from())?,
+            until: unix_time::time(fields.until())?,
         };
         if let (Some(from), Some(until)) = (filter.from, filter.until)
             && from >= until
@@ -111,13 +116,21 @@ pub struct ListRequest {
 
 impl ListRequest {
     pub(super) fn read(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
-        let states = [TaskState::Waiting, TaskState::Parked, TaskState::Dead];
+        let states = [
+            TaskState::Waiting,
+            TaskState::Parked,
+            TaskState::Dead,
+            TaskState::Retrying,
+        ];
+        let state = fields.state().one_of(&states, TaskState::as_str)?;
+        let filter = Filter::read(fields)?;
         Ok(Self {
             route: fields.route_key().name()?,
-            state: fields.state().one_of(&states, TaskState::as_str)?,
+            state,
             filter: Filter {
-                reason: None,
-                ..Filter::read(fields)?
+                // Other lists have always ignored it.
+                reason: filter.reason.filter(|_| state == Some(TaskState::Retrying)),
+                ..filter
             },
             after: cursor(fields)?,
             limit: limit(fields)?,
@@ -207,6 +220,8 @@ pub struct TaskView {
     pub attempt: u32,
     /// The reason of a dead letter, if known.
     pub reason: Option<Arc<str>>,
+    /// Its last failure, if one is stored.
+    pub last_failure: Option<Box<LastFailure>>,
     /// Its own settings, which override those of the route and of the server.
     #[serde(with = "super::node_encoding::terms")]
     pub terms: Option<Box<Terms>>,
@@ -227,7 +242,9 @@ impl TaskView {
     ) -> JsonWriter<'a, W> {
         let time = match self.state {
             TaskState::Dead => "died_at",
-            TaskState::Waiting | TaskState::Parked | TaskState::InFlight => "due",
+            TaskState::Waiting | TaskState::Parked | TaskState::InFlight | TaskState::Retrying => {
+                "due"
+            }
         };
         let object = object
             .field("id", &*self.id)
@@ -236,7 +253,12 @@ impl TaskView {
             .field("fire_at", &self.fire_at)
             .field(time, &self.at)
             .field("attempt", &self.attempt)
-            .optional("reason", self.reason.as_deref());
+            .optional("reason", self.reason.as_deref())
+            .object(
+                "last_failure",
+                self.last_failure.as_deref(),
+                LastFailure::write,
+            );
         let object = match &self.terms {
             Some(terms) => terms.fields(object),
             None => object,

@@ -35,10 +35,12 @@ pub(crate) enum Warning {
     Backup,
     /// The content of a task cannot be read.
     Unreadable,
+    /// A client has registered a route whose name ends with `*`.
+    Wildcard,
 }
 
 impl Warning {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Host,
         Self::Full,
         Self::Accept,
@@ -49,6 +51,7 @@ impl Warning {
         Self::Payload,
         Self::Backup,
         Self::Unreadable,
+        Self::Wildcard,
     ];
 
     /// Whether its cause is on this side.
@@ -68,6 +71,9 @@ impl Warning {
             Self::Payload => "not delivered: a payload cannot be decompressed for its consumer",
             Self::Backup => "a backup was broken off before its end",
             Self::Unreadable => "the content of a task cannot be read",
+            Self::Wildcard => {
+                "a route was registered whose name ends with *: it has the tasks of that name only"
+            }
         }
     }
 }

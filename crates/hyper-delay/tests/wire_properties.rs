@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use hyper_delay::protocol::{
     Accept, AdminRequest, BulkAct, BulkRequest, Compression, Credential, Due, Filter, Headers,
-    Line, List, Mode, Named, ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest,
-    Terms, parse,
+    Line, List, Mode, MoveTo, Named, ReadRequest, Request, Schedule, SessionRequest, State,
+    TaskRequest, Terms, parse,
 };
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
 
@@ -46,6 +46,7 @@ const PIECES: &[&str] = &[
     "\"auth\"",
     "\"token\":",
     "\"protocol\":",
+    "\"strict\":",
     "1732616400",
     "\"id\":",
     "\"route_key\":",
@@ -61,6 +62,7 @@ const PIECES: &[&str] = &[
     "{\"kind\":\"schedule\",\"fire_at\":1,",
     "\"compression\":\"lz4\"",
     "\"new\":[{}]",
+    "\"2030-01-31T08:00:00.0001+01:00\"",
 ];
 
 /// An id, a route or a tag: any characters, at most 128 bytes.
@@ -158,11 +160,16 @@ fn filter(has_reason: bool) -> impl Strategy<Value = Filter> {
 }
 
 fn list() -> impl Strategy<Value = List> {
-    let state = of(select(vec![State::Waiting, State::Parked, State::Dead]));
+    let state = of(select(vec![
+        State::Waiting,
+        State::Parked,
+        State::Dead,
+        State::Retrying,
+    ]));
     let asked = (
         of(name()),
         state,
-        filter(false),
+        filter(true),
         of(name()),
         1..=1_000_u16,
         any::<bool>(),
@@ -170,7 +177,11 @@ fn list() -> impl Strategy<Value = List> {
     asked.prop_map(|(route, state, filter, after, limit, payload)| List {
         route,
         state,
-        filter,
+        filter: Filter {
+            // Other lists ignore it.
+            reason: filter.reason.filter(|_| state == Some(State::Retrying)),
+            ..filter
+        },
         after,
         limit,
         payload,
@@ -183,7 +194,8 @@ fn accept() -> impl Strategy<Value = Accept> {
 
 fn session() -> impl Strategy<Value = SessionRequest> {
     prop_oneof![
-        (1..=1_u64 << 53).prop_map(|protocol| SessionRequest::Hello { protocol }),
+        (1..=1_u64 << 53, any::<bool>())
+            .prop_map(|(protocol, strict)| SessionRequest::Hello { protocol, strict }),
         Just(SessionRequest::Auth),
     ]
 }
@@ -216,6 +228,12 @@ fn task() -> impl Strategy<Value = TaskRequest> {
             extend_ms,
         }),
         (name(), name()).prop_map(|(route, id)| TaskRequest::Cancel { route, id }),
+        (
+            name(),
+            name(),
+            prop_oneof![Just(MoveTo::Now), fire_at().prop_map(MoveTo::At)]
+        )
+            .prop_map(|(route, id, to)| TaskRequest::Move { route, id, to }),
         Just(TaskRequest::Ping),
     ]
 }
@@ -266,7 +284,17 @@ fn read() -> impl Strategy<Value = ReadRequest> {
         Just(ReadRequest::Jobs),
         (of(1..=1_u64 << 53), limit)
             .prop_map(|(before, limit)| ReadRequest::Audit { before, limit }),
-        (of(name()), of(name())).prop_map(|(route, after)| ReadRequest::Reasons { route, after }),
+        (of(name()), any::<bool>(), of(name())).prop_map(|(route, retrying, after)| {
+            let state = match retrying {
+                true => State::Retrying,
+                false => State::Dead,
+            };
+            ReadRequest::Reasons {
+                route,
+                state,
+                after,
+            }
+        }),
         bulk().prop_map(ReadRequest::Count),
         (0..=1_u64 << 53).prop_map(|offset| ReadRequest::Backup { offset }),
     ]

@@ -1,4 +1,9 @@
-use std::{collections::HashSet, io::Write, path::Path};
+use std::{
+    collections::HashSet,
+    io::Write,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::Serialize;
@@ -11,7 +16,7 @@ use super::{
 use hyper_delay_protocol::{Compression, Terms};
 use hyper_delay_store::{
     StoreError,
-    record::{self, Task},
+    record::{self, Name, Place, Task},
 };
 
 /// The result of an export.
@@ -61,6 +66,9 @@ pub fn export(directory: &Path, out: &mut dyn Write) -> Result<ExportSummary, Sa
     let mut faults = FileFaults::default();
     let store = StoppedStore::open(directory, &mut faults)?;
     let (mut tasks, mut lost) = (0, 0);
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = since_1970.as_ref().map_or(0, Duration::as_millis);
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
     // Tasks without a readable row in `names`. A line for a newer revision can follow.
     let mut nameless = HashSet::new();
     let mut join = TaskJoin::new(&store, &mut faults);
@@ -71,7 +79,7 @@ pub fn export(directory: &Path, out: &mut dyn Write) -> Result<ExportSummary, Sa
         };
         let key = record::key::name(&task.route, &task.id);
         let replace = !task.is_named || nameless.contains(&key);
-        write(&task, replace, out)?;
+        write(&task, replace, now, out)?;
         if !task.is_named {
             nameless.insert(key);
         }
@@ -88,13 +96,18 @@ pub fn export(directory: &Path, out: &mut dyn Write) -> Result<ExportSummary, Sa
     })
 }
 
-fn write(task: &RecoveredTask, replace: bool, out: &mut dyn Write) -> Result<(), SalvageError> {
+fn write(
+    task: &RecoveredTask,
+    replace: bool,
+    now: u64,
+    out: &mut dyn Write,
+) -> Result<(), SalvageError> {
     let content: Task<'_> = record::decode(&task.content)?;
     let line = ExportLine {
         kind: "schedule",
         id: &task.id,
         route_key: &task.route,
-        fire_at: content.fire_at,
+        fire_at: due_time(&task.name, now),
         compression: content.compression,
         payload_base64: BASE64.encode(content.payload),
         replace,
@@ -108,6 +121,17 @@ fn write(task: &RecoveredTask, replace: bool, out: &mut dyn Write) -> Result<(),
     out.write_all(b"\n").map_err(SalvageError::Output)
 }
 
+/// Returns the time at which a task must be scheduled again, in Unix milliseconds: its `fire_at`, unless
+/// it was moved to another time, or waits for its next round.
+fn due_time(name: &Name, now: u64) -> u64 {
+    let expires_at = name.terms.as_ref().and_then(|terms| terms.expires_at);
+    match name.place {
+        // A wait after a failed round can end after the expiry.
+        Place::Waiting(at) if at > now && expires_at.is_none_or(|expires_at| at < expires_at) => at,
+        Place::Waiting(at) | Place::Parked(at) | Place::Dead(at) => name.fire_at.min(at),
+    }
+}
+
 /// Returns the headers of a task as JSON.
 fn headers(text: &str) -> Result<Option<&RawValue>, StoreError> {
     if text.is_empty() {
@@ -116,3 +140,6 @@ fn headers(text: &str) -> Result<Option<&RawValue>, StoreError> {
     let parsed = serde_json::from_str(text);
     parsed.map_err(|error| StoreError::damage("read the headers of a task", error))
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,7 +39,8 @@ impl Connection {
     }
 
     /// Sends the token, if there is one, and `hello`, and waits for the replies. They prove that
-    /// the server accepts this client. A server before protocol 2 answers `unknown_kind` to
+    /// the server accepts this client. The connection is strict, so that no field is ignored; a
+    /// server before 0.4 does not know that. A server before protocol 2 answers `unknown_kind` to
     /// `hello`, and one without tokens to `auth`, which proves the same.
     async fn try_open(settings: &Settings) -> Result<Self, ConnectError> {
         let address = || settings.address.clone();
@@ -47,6 +48,7 @@ impl Connection {
 
         let hello = Request {
             protocol: Some(PROTOCOL),
+            strict: Some(true),
             ..Request::of("hello")
         };
         let no_token = |source| ConnectError::Token {

@@ -22,6 +22,8 @@ pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protocol: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strict: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tag: Option<Tag>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<&'a str>,
@@ -29,6 +31,8 @@ pub(crate) struct Request<'a> {
     pub(crate) route_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fire_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) due: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compression: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]

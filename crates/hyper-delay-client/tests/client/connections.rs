@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper_delay_client::{Client, Code, ConnectError, RequestError, Task};
 use tokio::net::TcpSocket;
@@ -47,6 +47,42 @@ async fn requests_without_a_connection_wait_for_one() {
     .await;
     let cancelled = soon(cancelling).await.unwrap().unwrap();
     assert!(cancelled.found && cancelled.in_flight);
+}
+
+#[tokio::test]
+async fn a_task_is_moved_to_now_or_to_another_time() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let moving = tokio::spawn({
+        let client = client.clone();
+        async move { client.run_now("r", "a").await }
+    });
+    let line = peer.expect("run_now").await;
+    assert_eq!(
+        (&line["route_key"], &line["id"]),
+        (&"r".into(), &"a".into())
+    );
+    let tag = &line["tag"];
+    peer.send(&format!(
+        r#"{{"kind":"moved","tag":{tag},"found":true,"moved":false}}"#
+    ))
+    .await;
+    let moved = soon(moving).await.unwrap().unwrap();
+    assert!(moved.found && !moved.moved && moved.due().is_none());
+    let due = SystemTime::UNIX_EPOCH + Duration::from_nanos(1_732_616_400_000_000_001);
+    let moving = tokio::spawn(async move { client.reschedule("r", "a", due).await });
+    let line = peer.expect("reschedule").await;
+    assert_eq!(line["due"], 1_732_616_400_001_u64, "it is never early");
+    let tag = &line["tag"];
+    peer.send(&format!(
+        r#"{{"kind":"moved","tag":{tag},"found":true,"moved":true,"due":1732616400001}}"#
+    ))
+    .await;
+    let moved = soon(moving).await.unwrap().unwrap();
+    assert_eq!(
+        (moved.moved, moved.due_millis),
+        (true, Some(1_732_616_400_001))
+    );
+    assert!(moved.due() > Some(due));
 }
 
 #[tokio::test]

@@ -265,3 +265,24 @@ async fn a_dropped_listener_gives_its_deliveries_back() {
     let nack = [one, two].into_iter().find(|line| line["kind"] == "nack");
     assert_eq!(nack.unwrap()["failed"], false, "an abort is no failure");
 }
+
+#[tokio::test]
+async fn a_route_that_looks_like_a_prefix_is_not_registered() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    for route in ["mail*", "*"] {
+        let error = client.deliveries(route).await.unwrap_err();
+        assert!(
+            matches!(&error, ListenError::Wildcard { route: of, .. } if of == route),
+            "{error}"
+        );
+        assert!(error.to_string().contains("only in tokens"), "{error}");
+    }
+    let subscribing = tokio::spawn(client.deliveries("m*il").into_future());
+    // The first line after the hello: nothing was sent before.
+    let line = peer.read().await;
+    assert_eq!(
+        (&line["kind"], &line["route_key"]),
+        (&json!("register"), &json!("m*il"))
+    );
+    subscribing.abort();
+}

@@ -57,12 +57,12 @@ impl Fake {
         }
     }
 
-    /// Accepts a connection and answers its `hello`.
+    /// Accepts a connection and answers its `hello` as a server before 0.4: it is not strict.
     pub(crate) async fn accept(&self) -> Peer {
         let mut peer = self.accept_only().await;
         assert_eq!(
             peer.read().await,
-            json!({"kind": "hello", "protocol": 2}),
+            json!({"kind": "hello", "protocol": 2, "strict": true}),
             "the first line"
         );
         peer.send(r#"{"kind":"hello","protocol":2,"server":"fake 1"}"#)

@@ -128,6 +128,10 @@ impl Forwarder {
             TaskRequest::Cancel { route, id } => {
                 self.forward_request(to, RouteRequest::Cancel { route, id });
             }
+            TaskRequest::Move { route, id, to: due } => {
+                let request = RouteRequest::Move { route, id, to: due };
+                self.forward_request(to, request);
+            }
         }
     }
 

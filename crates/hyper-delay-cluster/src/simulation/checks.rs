@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     failures::{FailedRounds, SentCopy},
+    moves::TrackedMoves,
     node::DEDUPE_MILLIS,
     operators::StoredState,
     task_name::TaskName,
@@ -34,6 +35,7 @@ pub(super) struct TrackedTask {
     pub(super) ended: Option<u64>,
     /// The leadership that confirmed it.
     pub(super) confirmed_by: u64,
+    pub(super) moves: TrackedMoves,
 }
 
 impl TrackedTask {
@@ -76,9 +78,13 @@ pub(super) struct HistoryChecks {
     sent: BTreeMap<SentCopy, SentDelivery>,
     /// How many copies were in flight at planned ends.
     handed_over: u64,
+    /// How many tasks were moved.
+    pub(super) moved: u64,
     /// Without faults: the least time to answer a delivery, in nanoseconds.
     pub(super) time_to_answer: Option<u64>,
     failures: FailedRounds,
+    /// Some nodes store no failures.
+    pub(super) has_older_nodes: bool,
     /// In histories with operators or a retention of dead letters.
     pub(super) stored: Option<Box<StoredState>>,
 }
@@ -110,6 +116,11 @@ impl HistoryChecks {
         let Some(tracked) = self.tasks.get(&name) else {
             return Err(format!("{name} is unknown"));
         };
+        // A schedule that was repeated, or an end, can make the task anew, at its first time.
+        if tracked.sent == 1 && tracked.endings == 0 {
+            let wall = START + at / MILLI + 200;
+            tracked.moves.check_sent(&name, wall)?;
+        }
         match tracked.ended {
             Some(ended) if !tracked.may_be_new(ended, at) => {
                 Err(format!("{name} is sent, though it ended at {ended}"))
@@ -161,8 +172,10 @@ impl HistoryChecks {
         self.check_leadership(epoch, name)?;
         let tracked = self.tasks.get_mut(name);
         let tracked = tracked.ok_or(format!("{name} is unknown"))?;
-        if wall < tracked.fire_at {
-            return Err(format!("{name} is early: {wall} of {}", tracked.fire_at));
+        let moved = tracked.moves.earliest.unwrap_or(u64::MAX);
+        let earliest = tracked.fire_at.min(moved);
+        if wall < earliest {
+            return Err(format!("{name} is early: {wall} of {earliest}"));
         }
         if let Some(ended) = tracked.ended
             && epoch < tracked.confirmed_by
@@ -217,6 +230,7 @@ impl HistoryChecks {
             let (route, id) = (route.clone(), id.clone());
             self.end_confirmed(&TaskName { route, id }, epoch);
         }
+        self.note_move(reply);
         match &mut self.stored {
             Some(stored) => stored.check_reply(reply, epoch),
             None => Ok(()),
@@ -270,7 +284,8 @@ impl HistoryChecks {
             let early = at.saturating_sub(time);
             let is_late = |copy: &SentCopy| self.sent.get(copy).is_none_or(|sent| sent.at <= early);
             let sent = self.sent.keys();
-            self.failures.check(bytes, sent, is_late)?;
+            let has_older_nodes = self.has_older_nodes;
+            self.failures.check(bytes, sent, is_late, has_older_nodes)?;
         }
         if let Some(stored) = &mut self.stored {
             let decoded = entry::decode(bytes).map_err(|error| error.to_string())?;

@@ -133,6 +133,11 @@ impl SimulatedClients {
         }
     }
 
+    /// Returns the number of tasks that were scheduled.
+    pub(super) const fn made(&self) -> usize {
+        self.made
+    }
+
     /// Returns the tasks of a shard.
     pub(super) fn made_of(&self, shard: ShardId) -> impl Iterator<Item = usize> {
         (usize::from(shard.0)..self.made).step_by(self.routes.len())

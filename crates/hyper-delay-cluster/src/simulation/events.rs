@@ -4,6 +4,7 @@ use std::mem;
 
 use super::{
     consumers,
+    node::SimulationOptions,
     world::{MILLI, World},
 };
 use crate::{
@@ -64,6 +65,8 @@ pub(super) enum SimulationEvent {
     Client,
     /// A client schedules without a route.
     WithoutRoute,
+    /// A client moves a task.
+    Moves,
     /// A client registers a route, or leaves it.
     Registers(usize, ConsumerId, usize, bool),
     /// A client may wait for the answer to the schedule of this task.
@@ -189,6 +192,7 @@ impl World {
             SimulationEvent::Resume(node) => self.resume(node),
             SimulationEvent::Client => self.client_acts(),
             SimulationEvent::WithoutRoute => self.act_without_route(),
+            SimulationEvent::Moves => self.client_moves(),
             SimulationEvent::Registers(client, consumer, route, joins) => {
                 self.register(client, consumer, route, joins);
             }
@@ -209,8 +213,10 @@ impl World {
                 }
             }
             SimulationEvent::Start(node) => {
+                let is_calm = self.is_calm();
                 let Self {
                     nodes,
+                    versions,
                     charter,
                     members,
                     at,
@@ -223,8 +229,13 @@ impl World {
                     return;
                 }
                 let lease = LeaseId(random.u64(..));
+                versions.start(node, is_calm);
                 let moment = (*at, *planted, lease);
-                nodes[node].start(*charter, members, moment, *options);
+                let options = SimulationOptions {
+                    keeps_failures: !versions.is_older(node),
+                    ..*options
+                };
+                nodes[node].start(*charter, members, moment, options);
                 let life = self.process_id(node);
                 self.lease(life);
                 self.forwarder(life, None);

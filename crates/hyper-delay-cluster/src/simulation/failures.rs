@@ -55,6 +55,7 @@ impl FailedRounds {
         bytes: &[u8],
         sent: impl Iterator<Item = &'a SentCopy> + Clone,
         is_late: impl Fn(&SentCopy) -> bool,
+        has_older_nodes: bool,
     ) -> Result<(), String> {
         let Ok((_, EntryChange::Writes(batch))) = entry::decode(bytes) else {
             return Ok(());
@@ -66,7 +67,8 @@ impl FailedRounds {
             };
             let name: Name = record::decode(&value).expect("it was encoded");
             let Name { seq, failures, .. } = name;
-            if (failures > 0 && name.failure.is_none()) || (name.is_retrying() && failures == 0) {
+            let lacks_failure = failures > 0 && name.failure.is_none() && !has_older_nodes;
+            if lacks_failure || (name.is_retrying() && failures == 0) {
                 return Err(format!(
                     "{failures} rounds of {id} failed, the last: {:?}",
                     name.failure

@@ -77,5 +77,6 @@ impl World {
         self.free_disks();
         self.log_is_down_until = 0;
         self.cut_until.fill(0);
+        self.upgrade_all();
     }
 }

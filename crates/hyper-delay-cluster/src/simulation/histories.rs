@@ -65,15 +65,20 @@ const REACHED: [Size; 7] = [
 
 fn with_all_faults(part: usize) {
     counts::begin();
-    let mut number = 0;
+    let (mut number, mut moved) = (0, 0);
     for seed in seeds(SEEDS, part) {
         let _panics = SeedOnPanic(seed);
-        if let Err(broken) = World::new(seed, PlantedFault::Nothing, FaultSet::All).run() {
-            panic!("CLUSTER_SEED={seed}: {broken}");
+        match World::new(seed, PlantedFault::Nothing, FaultSet::All).run() {
+            Ok(played) => moved += played.moved,
+            Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
         }
         number += 1;
     }
     if number >= ENOUGH {
+        assert!(
+            moved > number,
+            "{moved} tasks were moved in {number} histories"
+        );
         counts::assert_reached(&REACHED, 3);
     }
 }
@@ -83,7 +88,7 @@ fn planned(part: usize) {
     for seed in seeds(PLANNED_SEEDS, part) {
         let _panics = SeedOnPanic(seed);
         match World::new(seed, PlantedFault::Nothing, FaultSet::Harmless).run() {
-            Ok(copies) => handed_over += copies,
+            Ok(played) => handed_over += played.handed_over,
             Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
         }
         number += 1;

@@ -175,6 +175,7 @@ impl World {
         for serving in 0..self.nodes.len() {
             for leading in 0..self.nodes.len() {
                 if serving == leading
+                    || !self.versions.are_same(serving, leading)
                     || self.nodes[serving].process.is_none()
                     || self.nodes[leading].process.is_none()
                 {

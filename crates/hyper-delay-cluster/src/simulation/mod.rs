@@ -12,6 +12,7 @@ mod failures;
 mod faults;
 mod histories;
 mod links;
+mod moves;
 mod network;
 mod node;
 mod noticed;
@@ -23,6 +24,7 @@ mod reads;
 mod snapshots;
 mod takeovers;
 mod task_name;
+mod versions;
 mod world;
 
 use planted_faults::PlantedFault;

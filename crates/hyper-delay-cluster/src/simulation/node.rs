@@ -43,6 +43,8 @@ pub(super) struct SimulationOptions {
     pub(super) dead_retention: Option<u64>,
     /// The quota `pending` of the connections' own routes.
     pub(super) own_pending: Option<u64>,
+    /// False for a node of version 0.3.
+    pub(super) keeps_failures: bool,
 }
 
 /// A clock that is not quite right.
@@ -201,7 +203,10 @@ impl SimulatedNode {
                 charter,
                 shard: ShardId(shard),
                 member: self.member.clone(),
-                settings: SchedulerSettings::from(Arc::new(config)).with_sizes(Sizes::SMALL),
+                settings: SchedulerSettings::from(Arc::new(config)).with_sizes(Sizes {
+                    keeps_failures: options.keeps_failures,
+                    ..Sizes::SMALL
+                }),
                 metrics: Arc::default(),
                 dedupe_millis: DEDUPE_MILLIS,
                 lease: LEASE,

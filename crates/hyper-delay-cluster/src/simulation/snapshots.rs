@@ -73,6 +73,10 @@ impl World {
         let mut nodes = self.nodes.iter();
         let provider = nodes.find(|node| node.member.node == fetch.provider);
         let provider = provider.filter(|node| {
+            let provider = self.node_named(&node.member.node);
+            if !self.versions.are_same(provider, to.node) {
+                return false;
+            }
             let process = node.process.as_ref();
             process.is_some_and(|process| process.shards[place].stopped().is_none())
         });

@@ -7,12 +7,14 @@ use super::{
     disks::DiskFaults,
     events::{ProcessId, ProcessPart, SimulationEvent},
     links::SimulatedLink,
+    moves::Moves,
     node::{ClockDrift, SimulatedNode, SimulationOptions},
     operators::Operators,
     own_routes::OwnRoutes,
     reads::SimulatedReads,
     takeovers::Takeovers,
     task_name::TaskName,
+    versions::NodeVersions,
 };
 use crate::{
     Charter, ShardId,
@@ -40,6 +42,7 @@ pub(super) struct World {
     pub(super) random: fastrand::Rng,
     pub(super) disks: DiskFaults,
     pub(super) takeovers: Takeovers,
+    pub(super) versions: NodeVersions,
     pub(super) planted: PlantedFault,
     /// The ledgers with which shards began to lead, for a planted fault.
     pub(super) saved_ledgers: BTreeMap<(ProcessId, ShardId), SavedLedger>,
@@ -65,6 +68,7 @@ pub(super) struct World {
     pub(super) clients: SimulatedClients,
     pub(super) operators: Operators,
     pub(super) own_routes: OwnRoutes,
+    pub(super) moves: Moves,
     pub(super) links: BTreeMap<PeerId, SimulatedLink>,
     /// What was sent last on each connection is written then.
     pub(super) sockets: BTreeMap<ConsumerId, u64>,
@@ -77,6 +81,15 @@ pub(super) struct World {
     broken: Option<String>,
     /// Whether everything that happens is printed.
     pub(super) traces: bool,
+}
+
+/// What has happened in a history.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlayedHistory {
+    /// How many copies were in flight at planned ends.
+    pub(super) handed_over: u64,
+    /// How many tasks were moved.
+    pub(super) moved: u64,
 }
 
 impl World {
@@ -114,8 +127,9 @@ impl World {
         let mut disks = DiskFaults::new(seed);
         let operators = Operators::new(seed, charter.shards);
         let own_routes = OwnRoutes::new(seed);
+        let members: Arc<[NodeName]> = nodes.each_ref().map(|node| node.member.node.clone()).into();
         let mut world = Self {
-            members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
+            members: members.clone(),
             cut_until: vec![0; nodes.len()],
             slow_until: vec![0; nodes.len()],
             nodes: nodes.into(),
@@ -126,13 +140,16 @@ impl World {
                 retention: disks.retention(),
                 dead_retention: operators.dead_retention,
                 own_pending: own_routes.pending,
+                keeps_failures: true,
             },
             clients: SimulatedClients::new(&mut random, seed, charter.shards),
             operators,
             own_routes,
+            moves: Moves::new(seed),
             random,
             disks,
             takeovers,
+            versions: NodeVersions::new(seed, members.len(), faults),
             planted,
             saved_ledgers: BTreeMap::new(),
             faults,
@@ -155,6 +172,7 @@ impl World {
             traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
         world.checks.time_to_answer = world.time_to_answer();
+        world.checks.has_older_nodes = world.versions.is_upgrade();
         world.checks.stored = world.operators.stored(charter.shards);
         world.operators.raise_failures(&mut world.clients);
         for node in 0..world.nodes.len() {
@@ -166,6 +184,9 @@ impl World {
         if world.own_routes.are_made() {
             world.after(MILLI, SimulationEvent::WithoutRoute);
         }
+        if world.moves.are_made() {
+            world.after(MILLI, SimulationEvent::Moves);
+        }
         world.after(MILLI, SimulationEvent::Fault);
         world.after(1_000 * MILLI, SimulationEvent::Takeover);
         if world.operators.are_active() {
@@ -174,10 +195,13 @@ impl World {
         world
     }
 
-    /// Plays the history to its end. Returns how many copies were in flight at planned ends.
-    pub(super) fn run(mut self) -> Result<u64, String> {
+    /// Plays the history to its end.
+    pub(super) fn run(mut self) -> Result<PlayedHistory, String> {
         self.play()?;
-        Ok(self.checks.handed_over())
+        Ok(PlayedHistory {
+            handed_over: self.checks.handed_over(),
+            moved: self.checks.moved,
+        })
     }
 
     /// Plays the history to its end. Returns how many reads were answered.
@@ -211,6 +235,7 @@ impl World {
         let now = START + self.at / MILLI;
         self.checks.end(|task| self.is_dead(task), now)?;
         self.all_is_answered()?;
+        self.retrying_agrees()?;
         self.nodes_agree()
     }
 

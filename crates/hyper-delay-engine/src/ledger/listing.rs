@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::{LedgerView, Position, scan::scan};
-use hyper_delay_protocol::{Filter, Terms};
+use hyper_delay_protocol::{Filter, TaskState, Terms};
 use hyper_delay_store::{
     Bytes, ReadStore, Space, StoreError,
     record::{self, EntryRow, key},
@@ -33,8 +33,12 @@ pub struct ListingRow {
     pub route: Arc<str>,
     /// The id of the task.
     pub id: Arc<str>,
+    /// The state of the task, if it is not in flight.
+    pub state: TaskState,
     /// Number of rounds so far, over all revisions.
     pub attempt: u32,
+    /// Whether the name of the task may have a last failure.
+    pub has_failures: bool,
     /// The reason of the death of a dead letter, if it is stored.
     pub reason: Option<Arc<str>>,
     /// What applies to the task instead of the settings.
@@ -147,7 +151,10 @@ impl<S: ReadStore> LedgerView<S> {
 
 fn row(space: Space, key: &[u8], value: &[u8]) -> Result<ListingRow, StoreError> {
     let EntryRow {
-        seq, entry, reason, ..
+        seq,
+        place,
+        entry,
+        reason,
     } = EntryRow::read(space, key, value)?;
     let (at, _) = key::time_of(key)?;
     Ok(ListingRow {
@@ -155,7 +162,9 @@ fn row(space: Space, key: &[u8], value: &[u8]) -> Result<ListingRow, StoreError>
         position: Position { at, seq },
         route: entry.route.into(),
         id: entry.id.into(),
+        state: place.state(),
         attempt: entry.attempt,
+        has_failures: entry.failures > 0 || space == Space::Dead,
         reason: reason.map(Arc::from),
         terms: entry.terms,
     })

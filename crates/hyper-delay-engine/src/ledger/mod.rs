@@ -26,6 +26,7 @@ mod retrying;
 mod route_counts;
 mod scan;
 mod sequence_numbers;
+mod task_move;
 mod task_rows;
 mod token_pending;
 mod view;
@@ -41,6 +42,8 @@ pub use op::{KickedTask, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision
 pub use operator_op::{Actor, AuditedOp, BulkAdvance, NewBulkJob, Sweep, SweepAct};
 pub use retain_lowest::retain_lowest;
 pub(crate) use retention::{RetentionCursor, RetentionPage};
+pub use retrying::RetryingPage;
+pub use task_move::{MovedTask, NewDueTime, TaskMove, Unmoved};
 pub use task_rows::entry_key;
 pub use view::{LedgerView, Position};
 pub(crate) use view::{ListedTask, TimedTask};
@@ -171,6 +174,7 @@ impl<S: Store> Ledger<S> {
                 ..name
             }),
             Op::Cancel { route, id } => self.cancel(route, id),
+            Op::Move(wanted) => self.move_task(wanted),
             Op::Kick { route, id, at } => self.kick(route, id, *at),
             Op::Delete { route, id } => self.delete(route, id),
             Op::Pause(route) => Ok(Outcome::Applied(

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{AuditedOp, BulkAdvance, NewBulkJob, Sweep};
+use super::{AuditedOp, BulkAdvance, MovedTask, NewBulkJob, Sweep, TaskMove, Unmoved};
 use hyper_delay_protocol::{
     Compression, Delivery, Headers, LastFailure, Schedule, Terms, access::Grant,
 };
@@ -65,6 +65,8 @@ pub enum Op {
         /// The id of the task.
         id: Arc<str>,
     },
+    /// Moves the due time of a waiting or parked task, and nothing else.
+    Move(TaskMove),
     /// Makes a dead letter due at `at`.
     Kick {
         /// The route of the task.
@@ -264,6 +266,10 @@ pub enum Outcome {
     Applied(bool),
     /// The sequence number of the removed revision, if the task existed.
     Cancelled(Option<u64>),
+    /// The task after its move.
+    Moved(MovedTask),
+    /// Why the task was not moved. Nothing has changed.
+    NotMoved(Unmoved),
     /// The task, if it was a dead letter.
     Kicked(Option<KickedTask>),
     /// The number of the bulk operation.

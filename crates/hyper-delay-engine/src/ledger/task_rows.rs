@@ -73,8 +73,14 @@ impl<S: Store> TaskRows<S> {
 
     /// Returns the state of a task.
     pub(super) fn name(&self, key: &[u8]) -> Result<Option<Name>, StoreError> {
-        let value = self.writes.get(Space::Names, key)?;
-        value.map(|value| record::decode(&value)).transpose()
+        let Some(value) = self.writes.get(Space::Names, key)? else {
+            return Ok(None);
+        };
+        let mut name: Name = record::decode(&value)?;
+        if !self.sizes().keeps_failures {
+            name.failure = None;
+        }
+        Ok(Some(name))
     }
 
     /// Returns the key and the state of a task, if `revision` is the current one.

@@ -127,6 +127,8 @@ impl Exposition {
         by_route("ready_tasks", help, |row| row.ready)?;
         let help = "Tasks that are with a consumer.";
         by_route("in_flight_tasks", help, |row| row.in_flight)?;
+        let help = "Waiting and parked tasks whose last round has failed.";
+        by_route("retrying_tasks", help, |row| row.retrying)?;
         by_route("dead_tasks", "Dead letters.", |row| row.dead)
     }
 

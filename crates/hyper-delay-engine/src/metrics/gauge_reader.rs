@@ -98,10 +98,11 @@ pub fn read_gauges<S: ReadStore>(
         .collect();
     let mut other = RouteGauges {
         due_soon: soon.all,
+        retrying: view.retrying("")?,
         consumers: consumers.values().sum(),
         ..gauges(view.totals()?, memory.sum())
     };
-    let mut routes: Vec<_> = shown
+    let routes = shown
         .into_routes()
         .map(|(route, counts)| {
             let in_memory = memory.routes.get(&route).copied().unwrap_or_default();
@@ -109,14 +110,16 @@ pub fn read_gauges<S: ReadStore>(
             let since = oldest.of(&route).filter(|_| !is_paused);
             let row = RouteGauges {
                 due_soon: soon.of(&route),
+                retrying: view.retrying(&route)?,
                 consumers: consumers.get(&*route).copied().unwrap_or_default(),
                 oldest_overdue: oldest.wait(since),
                 is_paused,
                 ..gauges(counts, in_memory)
             };
-            (route, row)
+            Ok((route, row))
         })
-        .collect();
+        .collect::<Result<Vec<_>, StoreError>>();
+    let mut routes = routes?;
     routes.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     for (_, row) in &routes {
         other.subtract(*row);
@@ -182,6 +185,7 @@ fn gauges(counts: StoredCounts, memory: RouteMemoryGauges) -> RouteGauges {
         ready: parked + memory.ready,
         in_flight: memory.in_flight,
         dead: counts.dead,
+        retrying: 0,
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct RouteGauges {
     pub(super) ready: u64,
     pub(super) in_flight: u64,
     pub(super) dead: u64,
+    /// Waiting or parked with a last failure.
+    pub(super) retrying: u64,
     /// Connections that have registered it.
     pub(super) consumers: u64,
     /// The longest wait of a due task without a consumer, in milliseconds. 0 for a sum, and if the
@@ -95,6 +97,7 @@ impl RouteGauges {
         self.ready += part.ready;
         self.in_flight += part.in_flight;
         self.dead += part.dead;
+        self.retrying += part.retrying;
         self.consumers += part.consumers;
     }
 
@@ -105,6 +108,7 @@ impl RouteGauges {
         self.ready = self.ready.saturating_sub(part.ready);
         self.in_flight = self.in_flight.saturating_sub(part.in_flight);
         self.dead = self.dead.saturating_sub(part.dead);
+        self.retrying = self.retrying.saturating_sub(part.retrying);
         self.consumers = self.consumers.saturating_sub(part.consumers);
     }
 }

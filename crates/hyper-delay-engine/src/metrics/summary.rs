@@ -55,6 +55,7 @@ fn fields(row: &RouteGauges) -> Value {
         "ready": row.ready,
         "in_flight": row.in_flight,
         "dead": row.dead,
+        "retrying": row.retrying,
         "consumers": row.consumers,
     })
 }
@@ -69,6 +70,7 @@ mod tests {
         ready: 3,
         in_flight: 2,
         dead: 5,
+        retrying: 4,
         consumers: 1,
         oldest_overdue: 6,
         is_paused: true,
@@ -90,7 +92,7 @@ mod tests {
         metrics.lateness.observe(150);
         let summary = summary(&metrics, &gauges(), |route| route == "b", false);
         let sums = json!({
-            "waiting": 8, "due_within_minute": 4, "ready": 3, "in_flight": 2, "dead": 5,
+            "waiting": 8, "due_within_minute": 4, "ready": 3, "in_flight": 2, "dead": 5, "retrying": 4,
             "consumers": 1,
         });
         assert_eq!(summary["all"], sums);
@@ -110,7 +112,7 @@ mod tests {
         metrics.lateness.observe(150);
         let summary = summary(&metrics, &gauges(), |_| true, true);
         let sums = json!({
-            "waiting": 24, "due_within_minute": 12, "ready": 9, "in_flight": 6, "dead": 15,
+            "waiting": 24, "due_within_minute": 12, "ready": 9, "in_flight": 6, "dead": 15, "retrying": 12,
             "consumers": 3,
         });
         assert_eq!(summary["all"], sums);

@@ -335,7 +335,8 @@ impl<S: Store> Scheduler<S> {
             }
         };
         let now = self.now.wall_millis();
-        let failure = is_failure.then(|| copy_end.into_failure(now));
+        let keeps_failure = is_failure && self.settings.sizes.keeps_failures;
+        let failure = keeps_failure.then(|| copy_end.into_failure(now));
         let op = task.retry_at(seq, now.saturating_add(delay), failure);
         let due = self.now.after(Duration::from_millis(delay));
         self.tasks
@@ -360,7 +361,10 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
-        let op = task.burial(seq, self.now.wall_millis(), end);
+        let mut op = task.burial(seq, self.now.wall_millis(), end);
+        if let (Op::Bury { failure, .. }, false) = (&mut op, self.settings.sizes.keeps_failures) {
+            *failure = None;
+        }
         self.submit(op, CommitToken::None);
     }
 }

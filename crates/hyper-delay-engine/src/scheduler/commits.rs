@@ -66,6 +66,7 @@ impl<S: Store> Scheduler<S> {
                     in_flight,
                 });
             }
+            (Op::Move(wanted), outcome) => self.handle_moved(wanted, outcome, token),
             (Op::Audited(audited), outcome) => self.handle_operated(*audited, outcome, token),
             (Op::Sweep(sweep), outcome) => self.handle_swept(sweep, outcome),
             (Op::AdvanceBulk(advance), outcome) => self.handle_advanced(*advance, &outcome, token),
@@ -213,7 +214,7 @@ impl<S: Store> Scheduler<S> {
         Some((task, left))
     }
 
-    fn take_from_memory(&mut self, seq: u64) -> Option<(TaskInMemory, PreviousState)> {
+    pub(super) fn take_from_memory(&mut self, seq: u64) -> Option<(TaskInMemory, PreviousState)> {
         let (task, left) = self.tasks.remove(seq, &mut self.timers)?;
         if let PreviousState::Ready = left {
             let position = task.position(seq);

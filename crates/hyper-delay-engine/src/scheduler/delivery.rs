@@ -26,7 +26,7 @@ const REST_OF_EACH: Duration = Duration::from_micros(50);
 impl<S: Store> Scheduler<S> {
     /// A task is due: it is queued on its route, or parked if its route has no consumer or no room.
     pub(super) fn offer(&mut self, seq: u64) {
-        if self.claim_inherited(seq) {
+        if self.hold_for_move(seq) || self.claim_inherited(seq) {
             return;
         }
         let is_full = self.tasks.len() > 2 * self.settings.window_tasks;

@@ -4,7 +4,9 @@ use race_wheel::Tick;
 
 use super::{OperatorRequest, SchedulerSettings};
 use crate::ledger::{Op, Outcome, PendingLimits, TaskRevision};
-use hyper_delay_protocol::{DeliverySelector, RegisterMode, Reply, Schedule, access::Grant};
+use hyper_delay_protocol::{
+    DeliverySelector, MoveTo, RegisterMode, Reply, Schedule, access::Grant,
+};
 use hyper_delay_store::StoreError;
 
 /// A connection, by a number that is never used again.
@@ -117,6 +119,15 @@ pub enum RouteRequest {
         /// Its id.
         id: Arc<str>,
     },
+    /// Moves the due time of a task, and nothing else.
+    Move {
+        /// Its route.
+        route: Arc<str>,
+        /// Its id.
+        id: Arc<str>,
+        /// The new due time.
+        to: MoveTo,
+    },
 }
 
 impl RouteRequest {
@@ -125,7 +136,9 @@ impl RouteRequest {
     pub const fn names(&self) -> (&Arc<str>, Option<&Arc<str>>) {
         match self {
             Self::Register { route, .. } | Self::Unregister { route } => (route, None),
-            Self::Schedule { route, id, .. } | Self::Cancel { route, id } => (route, Some(id)),
+            Self::Schedule { route, id, .. }
+            | Self::Cancel { route, id }
+            | Self::Move { route, id, .. } => (route, Some(id)),
             Self::Touch { delivery, .. } => (&delivery.route, Some(&delivery.id)),
         }
     }

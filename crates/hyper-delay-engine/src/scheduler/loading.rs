@@ -108,20 +108,22 @@ impl<S: Store> Scheduler<S> {
             return Ok(false);
         };
         let has_more = route.backlog().is_some();
-        let inherits = !self.inherited.is_empty();
-        let mut inherited = Vec::new();
+        let may_wait = !self.inherited.is_empty() || !self.moves.is_empty();
+        let mut queued = Vec::new();
         for listed in found {
             let position = listed.position;
             let (seq, task) = TaskInMemory::from_parked(listed);
             if self.tasks.insert_ready(seq, task) {
                 route.queue(position);
-                if inherits {
-                    inherited.push(position.seq);
+                if may_wait {
+                    queued.push(position.seq);
                 }
             }
         }
-        for seq in inherited {
-            self.claim_inherited(seq);
+        for seq in queued {
+            if !self.hold_for_move(seq) {
+                self.claim_inherited(seq);
+            }
         }
         self.dispatch(name);
         Ok(has_more)

@@ -19,14 +19,14 @@
 //! - Deliveries: `route_table` and `route` the queues, `consumer_table` the connections and their
 //!   credit, `rate_limits` the token buckets, `paused_routes` what operators have paused.
 //! - Disk: `horizon` the position up to which it was read, `pending_commits` the jobs that the
-//!   committer has not reported yet; `expiry`, `retention` and `bulk_queue` the changes of many tasks,
-//!   which are read in steps.
+//!   committer has not reported yet, `moves_in_flight` the names of the tasks that such jobs move;
+//!   `expiry`, `retention` and `bulk_queue` the changes of many tasks, which are read in steps.
 //! - Time: `stall_detector` and `clock_step` late calls and steps of the wall clock.
 //! - Leaders: `takeover_state` when this one began, `inherited_deliveries` what earlier ones have
 //!   delivered.
 //!
 //! [`Scheduler`] connects them. It has one method for each event: in `registration`, `scheduling`,
-//! `delivery`, `acks`, `commits`, `loading`, `removal`, `bulk`, `operator_requests`, `stats` and
+//! `delivery`, `acks`, `moves`, `commits`, `loading`, `removal`, `bulk`, `operator_requests`, `stats` and
 //! `memory_gauges`; and in `cluster`, `takeover` and `unreported_copies` those that only a cluster has.
 //!
 //! A connection is known here as a consumer of routes: what belongs to the connection itself is in the
@@ -47,6 +47,7 @@ mod horizon;
 mod inherited_deliveries;
 mod lent_credit;
 mod low_water;
+mod moves_in_flight;
 mod paused_routes;
 mod pending_commits;
 mod rate_limits;
@@ -70,6 +71,7 @@ mod commits;
 mod delivery;
 mod loading;
 mod memory_gauges;
+mod moves;
 mod operator_requests;
 mod registration;
 mod removal;
@@ -110,6 +112,7 @@ use hyper_delay_protocol::Reply;
 use hyper_delay_store::{Store, StoreError};
 use inherited_deliveries::InheritedDeliveries;
 use low_water::ReportedLowWater;
+use moves_in_flight::MovesInFlight;
 use paused_routes::PausedRoutes;
 use pending_commits::PendingCommits;
 use rate_limits::RateLimits;
@@ -138,6 +141,7 @@ pub struct Scheduler<S> {
     consumers: ConsumerTable,
     rate_limits: RateLimits,
     commits: PendingCommits,
+    moves: MovesInFlight,
     expiry: Expiry,
     retention: DeadRetention,
     paused: PausedRoutes,
@@ -175,6 +179,7 @@ impl<S: Store> Scheduler<S> {
             consumers: ConsumerTable::default(),
             rate_limits: RateLimits::default(),
             commits: PendingCommits::default(),
+            moves: MovesInFlight::default(),
             expiry: Expiry::default(),
             retention: DeadRetention::default(),
             paused: PausedRoutes::default(),

@@ -88,6 +88,7 @@ fn time(op: &Op) -> u64 {
     match op {
         Op::Schedule(order) => order.at,
         Op::Retry { at, .. } | Op::Kick { at, .. } => *at,
+        Op::Move(wanted) => wanted.due.at(),
         Op::Sweep(Sweep {
             act: SweepAct::Kick { at, .. },
             ..

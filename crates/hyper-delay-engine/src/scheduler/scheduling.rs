@@ -27,6 +27,7 @@ impl<S: Store> Scheduler<S> {
                 extend_ms,
             } => self.touch(to, delivery, extend_ms),
             RouteRequest::Cancel { route, id } => self.cancel(to, route, id),
+            RouteRequest::Move { route, id, to: due } => self.move_task(to, (route, id), due),
         }
     }
 
@@ -113,7 +114,7 @@ impl<S: Store> Scheduler<S> {
             let longest = delivery.longest();
             let message = format!(
                 "its delivery would be a line of {longest} bytes, and max_line_bytes is {most}: \
-                 send {} payload bytes less, or a reference to them",
+                 send {} payload bytes less, or a reference to them, or raise max_line_bytes",
                 (longest - most).div_ceil(4) * 3
             );
             return Some(refusal_of(order, Code::TooLong, message));

@@ -63,6 +63,13 @@ impl TakeoverState {
         was_due(&name, began.wall_millis()) && passed < nanos(timeout)
     }
 
+    /// Whether a connection can have a task of which it has not told this leader yet. Once all have,
+    /// none can.
+    pub(super) fn may_be_in_flight(&self, name: &Name) -> bool {
+        let began = self.began.filter(|_| self.holds_deliveries);
+        began.is_some_and(|began| was_due(name, began.wall_millis()))
+    }
+
     /// When this leader began, if a copy of an earlier one can be unanswered. If not, it is forgotten.
     fn recent_begin(&mut self, now: Now) -> Option<Now> {
         let is_recent =
@@ -77,8 +84,9 @@ fn was_due(name: &Name, began: u64) -> bool {
     let (Place::Waiting(at) | Place::Parked(at)) = name.place else {
         return false;
     };
-    // A retry waits for a later time than the task was due at.
-    at <= began || name.fire_at <= began && name.attempt > 0
+    // A retry waits for a later time than the task was due at, which is not `fire_at` if the task was
+    // moved.
+    at <= began || name.attempt > 0 && (name.fire_at <= began || name.failures > 0)
 }
 
 #[cfg(test)]
@@ -127,6 +135,19 @@ mod tests {
             failure: None,
         };
         assert_eq!(stored.apply(&retry), Outcome::Applied(true));
+        let early = Op::Retry {
+            at: BEGAN + 5_000,
+            attempt: 1,
+            failures: 1,
+            revision: TaskRevision {
+                route: "route".into(),
+                id: "moved".into(),
+                seq: stored.schedule("moved", BEGAN + 100_000, Terms::default()),
+                attempt: 1,
+            },
+            failure: None,
+        };
+        assert_eq!(stored.apply(&early), Outcome::Applied(true));
         stored
     }
 
@@ -149,6 +170,7 @@ mod tests {
             ("after", None),
             ("short", Some(BEGAN + 10)),
             ("retry", Some(BEGAN + ACK_TIMEOUT)),
+            ("moved", Some(BEGAN + ACK_TIMEOUT)),
             ("unknown", None),
         ] {
             assert_eq!(before(&mut takeover, id, BEGAN), until.is_some(), "{id}");

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock::Now,
-    ledger::{KickedTask, ListedTask, Op, Position, TaskRevision},
+    ledger::{KickedTask, ListedTask, MovedTask, Op, Position, TaskRevision},
 };
 use hyper_delay_protocol::{LastFailure, Terms};
 
@@ -64,6 +64,9 @@ pub(super) enum PendingChange {
     Finish,
     /// Its time has passed.
     Expire,
+    /// It is due, and a move of the task with its name is in flight: it is held until that is on
+    /// disk, and then due at another time, or offered again.
+    Move,
 }
 
 /// The clock by which a waiting task becomes due.
@@ -122,6 +125,22 @@ impl TaskInMemory {
             ..task
         };
         (seq, task)
+    }
+
+    /// A task that was not in memory when it was moved.
+    pub(super) fn from_moved(route: Arc<str>, id: Arc<str>, moved: MovedTask) -> Self {
+        Self {
+            is_parked: moved.is_parked,
+            failures: moved.failures,
+            ..Self::new(route, id, moved.due, moved.attempt)
+        }
+        .with_terms(moved.terms)
+    }
+
+    /// It is at another time on disk.
+    pub(super) const fn set_moved(&mut self, moved: &MovedTask) {
+        self.at = moved.due;
+        self.is_parked = moved.is_parked;
     }
 
     /// Its time on disk, in Unix milliseconds.

@@ -60,6 +60,10 @@ impl<S: Store> SingleServer<S> {
                 let request = self.pending.add(to, ReplyAction::ReplyOnly);
                 self.scheduler.cancel(request, route, id);
             }
+            TaskRequest::Move { route, id, to: due } => {
+                let request = self.pending.add(to, ReplyAction::ReplyOnly);
+                self.scheduler.move_task(request, (route, id), due);
+            }
         }
     }
 

@@ -153,7 +153,9 @@ fn right_to_task(request: &TaskRequest) -> RequiredRight<'_> {
         TaskRequest::Ack { .. } | TaskRequest::Nack { .. } | TaskRequest::Touch { .. } => {
             RequiredRight::AnySomewhere(Right::Consume)
         }
-        TaskRequest::Cancel { route, .. } => RequiredRight::On(Right::Schedule, route),
+        TaskRequest::Cancel { route, .. } | TaskRequest::Move { route, .. } => {
+            RequiredRight::On(Right::Schedule, route)
+        }
     }
 }
 

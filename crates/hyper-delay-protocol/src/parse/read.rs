@@ -2,7 +2,7 @@
 
 use super::name;
 use crate::{
-    Filter, ListRequest, ReadRequest,
+    Filter, ListRequest, ReadRequest, TaskState,
     field::{EXACT, FieldError},
     request_fields::RequestFields,
     task_queries,
@@ -39,6 +39,10 @@ pub(super) fn request(
         },
         "reasons" => ReadRequest::Reasons {
             route: fields.route_key().name()?,
+            state: fields
+                .state()
+                .one_of(&[TaskState::Dead, TaskState::Retrying], TaskState::as_str)?
+                .unwrap_or(TaskState::Dead),
             after: task_queries::cursor(fields)?,
         },
         "backup" => ReadRequest::Backup {

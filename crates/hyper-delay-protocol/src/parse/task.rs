@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::name;
 use crate::{
-    Accept, Code, Compression, DeliverySelector, Due, Headers, RegisterMode, Schedule, TaskRequest,
-    Terms,
+    Accept, Code, Compression, DeliverySelector, Due, Headers, MoveTo, RegisterMode, Schedule,
+    TaskRequest, Terms,
     field::{EXACT, Field, FieldError},
     payload,
     request_fields::RequestFields,
     terms::DAY_MS,
+    unix_time::due_time,
 };
 
 /// The longest reason of a nack, in bytes.
@@ -37,7 +38,7 @@ pub(super) fn request(
             extend_ms: fields.extend_ms().number("milliseconds", 1..=DAY_MS)?,
         },
         "register" => TaskRequest::Register {
-            route: name(fields.route_key())?,
+            route: registered_route(fields)?,
             credit: to_u16(fields.credit().number("deliveries", 1..=u16::MAX.into())?),
             mode: fields
                 .mode()
@@ -58,9 +59,33 @@ pub(super) fn request(
             route: name(fields.route_key())?,
             id: name(fields.id())?,
         },
+        "run_now" => TaskRequest::Move {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+            to: MoveTo::Now,
+        },
+        "reschedule" => TaskRequest::Move {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+            to: MoveTo::At(due_time(fields.due())?),
+        },
         "ping" => TaskRequest::Ping,
         _ => return Ok(None),
     }))
+}
+
+/// Reads the route of a registration. A `*` at its end is part of its name. A strict connection is
+/// refused instead, as most people mean a prefix.
+fn registered_route(fields: &RequestFields<'_>) -> Result<Arc<str>, FieldError> {
+    let route = name(fields.route_key())?;
+    match fields.is_strict() && route.ends_with('*') {
+        true => Err(fields.route_key().bad(
+            &format!("{route:?}"),
+            "* is a prefix only in tokens and in the configuration; register each route by its \
+             whole name",
+        )),
+        false => Ok(route),
+    }
 }
 
 fn schedule(fields: &RequestFields<'_>) -> Result<Schedule, FieldError> {

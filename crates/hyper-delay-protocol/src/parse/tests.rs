@@ -1,12 +1,13 @@
 use super::*;
 use crate::{
-    Accept, AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Due, Filter,
-    Headers, ListRequest, ReadRequest, RegisterMode, Schedule,
+    Accept, AdminRequest, BulkAct, BulkRequest, Code, Compression, DeliverySelector, Due, Filter,
+    Headers, ListRequest, MoveTo, ReadRequest, RegisterMode, Schedule,
 };
 
 mod consumers;
 mod operations;
 mod schedule;
+mod strict;
 mod tokens;
 
 fn request_of(line: &str) -> Request {
@@ -40,7 +41,10 @@ fn refused_values(before: &str, field: &str, values: &[&str], cure: &str) {
 fn a_hello_names_a_version_from_1() {
     for protocol in [1, 2, 3, 1 << 53] {
         let line = format!(r#"{{"kind":"hello","protocol":{protocol}}}"#);
-        assert_eq!(request_of(&line), SessionRequest::Hello { protocol }.into());
+        let hello = |strict| SessionRequest::Hello { protocol, strict }.into();
+        assert_eq!(request_of(&line), hello(false));
+        let line = line.replace('}', r#","strict":true}"#);
+        assert_eq!(request_of(&line), hello(true));
     }
     refused_values(
         r#""kind":"hello""#,
@@ -54,7 +58,7 @@ fn a_hello_names_a_version_from_1() {
 fn the_other_requests_are_parsed() {
     let (id, route) = (Arc::<str>::from("x"), Arc::<str>::from("r"));
     let after = Some(Arc::<str>::from("a"));
-    let requests: [(&str, Request); 10] = [
+    let requests: [(&str, Request); 12] = [
         (r#""ping""#, TaskRequest::Ping.into()),
         (
             r#""unregister","route_key":"r""#,
@@ -68,6 +72,24 @@ fn the_other_requests_are_parsed() {
             TaskRequest::Cancel {
                 route: route.clone(),
                 id: id.clone(),
+            }
+            .into(),
+        ),
+        (
+            r#""run_now","route_key":"r","id":"x","due":"ignored""#,
+            TaskRequest::Move {
+                route: route.clone(),
+                id: id.clone(),
+                to: MoveTo::Now,
+            }
+            .into(),
+        ),
+        (
+            r#""reschedule","route_key":"r","id":"x","due":7"#,
+            TaskRequest::Move {
+                route: route.clone(),
+                id: id.clone(),
+                to: MoveTo::At(7),
             }
             .into(),
         ),
@@ -212,4 +234,22 @@ fn escapes_are_read_in_names_and_in_values() {
     assert!(matches!(task_of(line), TaskRequest::Ack { delivery, .. } if &*delivery.id == "😀\n/"));
     let half = refusal_of(r#"{"kind":"ack","id":"\ud83d"}"#);
     assert_eq!(half.code, Code::BadField);
+}
+
+#[test]
+fn a_reschedule_needs_a_due_time_as_a_schedule_does() {
+    let missing = refusal_of(r#"{"kind":"reschedule","route_key":"r","id":"x"}"#);
+    assert_eq!(missing.code, Code::MissingField);
+    assert!(
+        missing
+            .message
+            .contains("due is missing: give Unix milliseconds"),
+        "{missing}"
+    );
+    refused_values(
+        r#""kind":"reschedule","route_key":"r","id":"x""#,
+        "due",
+        &["1732616400"],
+        "this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds",
+    );
 }

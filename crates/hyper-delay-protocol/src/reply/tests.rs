@@ -1,5 +1,8 @@
 use super::*;
-use crate::{Code, Compression, Content, Counts, Headers, RouteStats, Spans, TaskState, Terms};
+use crate::{
+    Code, Compression, Content, Counts, FailureKind, Headers, LastFailure, RouteStats, Spans,
+    TaskState, Terms,
+};
 
 mod operator_requests;
 
@@ -23,11 +26,25 @@ fn replies_match_the_protocol() {
             r#"{"kind":"backup","offset":12,"data_base64":"aGVsbG8=","more":true}"#,
         ),
         (
-            Reply::Hello(Version::V2),
+            Reply::Hello {
+                version: Version::V2,
+                strict: false,
+            },
             concat!(
                 r#"{"kind":"hello","protocol":2,"server":"hyper-delay "#,
                 env!("CARGO_PKG_VERSION"),
                 r#""}"#
+            ),
+        ),
+        (
+            Reply::Hello {
+                version: Version::V1,
+                strict: true,
+            },
+            concat!(
+                r#"{"kind":"hello","protocol":1,"server":"hyper-delay "#,
+                env!("CARGO_PKG_VERSION"),
+                r#"","strict":true}"#
             ),
         ),
         (
@@ -94,6 +111,24 @@ fn replies_match_the_protocol() {
             },
             r#"{"kind":"cancelled","id":"order-17","route_key":"service-A","found":true,"in_flight":false}"#,
         ),
+        (
+            Reply::Moved {
+                id: id.clone(),
+                route: route.clone(),
+                found: true,
+                due: Some(1_732_616_400_000),
+            },
+            r#"{"kind":"moved","id":"order-17","route_key":"service-A","found":true,"moved":true,"due":1732616400000}"#,
+        ),
+        (
+            Reply::Moved {
+                id: id.clone(),
+                route: route.clone(),
+                found: true,
+                due: None,
+            },
+            r#"{"kind":"moved","id":"order-17","route_key":"service-A","found":true,"moved":false}"#,
+        ),
         (Reply::Pong, r#"{"kind":"pong"}"#),
         (
             Reply::Kicked {
@@ -116,6 +151,7 @@ fn stats_have_sums_and_routes() {
         parked: 2,
         in_flight: 3,
         dead: 4,
+        retrying: 2,
     };
     let route = |name: &str, orphaned| RouteStats {
         route: name.into(),
@@ -132,7 +168,7 @@ fn stats_have_sums_and_routes() {
         routes: vec![route("a", false), route("b", true)],
         more: true,
     };
-    let counts = r#""waiting":1,"parked":2,"in_flight":3,"dead":4"#;
+    let counts = r#""waiting":1,"parked":2,"in_flight":3,"dead":4,"retrying":2"#;
     let routes = format!(
         r#"[{{"route_key":"a",{counts},"consumers":5}},{{"route_key":"b",{counts},"consumers":5,"orphaned":true}}]"#
     );
@@ -189,6 +225,7 @@ fn seen(state: TaskState, content: Option<Content>) -> TaskView {
         at: 2,
         attempt: 3,
         reason: (state == TaskState::Dead).then(|| "m".into()),
+        last_failure: None,
         terms: None,
         content,
     }
@@ -214,6 +251,23 @@ fn a_task_has_its_state_and_its_content() {
     assert_eq!(
         line(&found, None),
         r#"{"kind":"task","id":"x","route_key":"r","state":"in_flight","fire_at":1,"due":2,"attempt":3,"compression":"lz4","payload_base64":"aGVsbG8=","found":true}"#
+    );
+    let failure = LastFailure {
+        at: 8,
+        kind: FailureKind::Nack,
+        reason: Some("no \"disk\"".into()),
+    };
+    let failed = TaskView {
+        last_failure: Some(Box::new(failure.clone())),
+        ..seen(TaskState::Parked, None)
+    };
+    let text = r#""last_failure":{"at":8,"kind":"nack","reason":"no \"disk\""}"#;
+    assert_eq!(failure.length(), text.len() + 1, "with a comma");
+    assert_eq!(
+        line(&task(Some(Box::new(failed))), None),
+        format!(
+            r#"{{"kind":"task","id":"x","route_key":"r","state":"parked","fire_at":1,"due":2,"attempt":3,{text},"found":true}}"#
+        )
     );
     let with_terms = TaskView {
         terms: Some(Box::new(Terms {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RequestNames;
-use crate::{BulkRequest, Filter, ListRequest};
+use crate::{BulkRequest, Filter, ListRequest, TaskState};
 
 /// A query, which changes nothing. The answer comes from the disk, from the scheduler, or from both.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,10 +50,12 @@ pub enum ReadRequest {
         /// The maximum number of lines, 1 to 1,000.
         limit: u16,
     },
-    /// Asks for the numbers of dead letters by reason.
+    /// Asks for the numbers of dead letters, or of retrying tasks, by reason.
     Reasons {
         /// Only those of this route.
         route: Option<Arc<str>>,
+        /// Dead or retrying.
+        state: TaskState,
         /// The cursor of the reply before.
         after: Option<Arc<str>>,
     },

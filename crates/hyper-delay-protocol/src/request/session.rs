@@ -7,6 +7,8 @@ pub enum SessionRequest {
     Hello {
         /// The highest version that the client speaks, from 1.
         protocol: u64,
+        /// Whether the connection refuses fields that a request does not have. Default: false.
+        strict: bool,
     },
     /// Shows who the client is, by the token of its line.
     Auth,

@@ -61,6 +61,15 @@ pub enum TaskRequest {
         /// Its id.
         id: Arc<str>,
     },
+    /// Moves the due time of a task, and nothing else.
+    Move {
+        /// Its route.
+        route: Arc<str>,
+        /// Its id.
+        id: Arc<str>,
+        /// The new due time.
+        to: MoveTo,
+    },
     /// Asks for a pong.
     Ping,
 }
@@ -75,10 +84,20 @@ impl TaskRequest {
             Self::Ack { delivery, .. }
             | Self::Nack { delivery, .. }
             | Self::Touch { delivery, .. } => (delivery.route.as_ref(), Some(&delivery.id)),
-            Self::Cancel { route, id } => (Some(route), Some(id)),
+            Self::Cancel { route, id } | Self::Move { route, id, .. } => (Some(route), Some(id)),
             Self::Ping => (None, None),
         }
     }
+}
+
+/// The new due time of a task that is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum MoveTo {
+    /// The time of the request: `run_now`.
+    Now,
+    /// This time in Unix milliseconds, at most 2^53; a time that has passed is that of the request:
+    /// `reschedule`.
+    At(u64),
 }
 
 /// The delivery that an ack or a nack answers.

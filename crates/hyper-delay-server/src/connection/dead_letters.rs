@@ -76,9 +76,10 @@ fn dead_letter_page<S: ReadStore>(
         filter,
         after: after.as_deref(),
     };
-    // Each letter costs a read more, and the one before them one.
-    let most = page.limit.min(task_queries::MAX_READS / 2);
-    let found = view.list(&listing, most, task_queries::MAX_READS - 1 - most)?;
+    // The position of the letter before them costs one read.
+    let of_each = task_queries::reads_of_task(request.payload);
+    let most = page.limit.min(task_queries::MAX_READS / (1 + of_each));
+    let found = view.list(&listing, most, task_queries::MAX_READS - 1 - of_each * most)?;
     let mut last = None;
     for row in found.rows {
         let task = dead_task(view, &row, request.payload, page.room)?;
@@ -116,6 +117,7 @@ fn orphan_page<S: ReadStore>(
                 Place::Dead(at) => at,
                 Place::Waiting(_) | Place::Parked(_) => 0,
             },
+            last_failure: name.failure,
             orphaned: true,
             ..DeadTask::default()
         };
@@ -189,10 +191,11 @@ fn dead_task<S: ReadStore>(
         ..DeadTask::default()
     };
     let room = room.saturating_sub(task.length());
-    let (fire_at, content) = task_queries::details(view, row, payload, room)?.unwrap_or_default();
+    let details = task_queries::details(view, row, payload, room)?.unwrap_or_default();
     Ok(DeadTask {
-        fire_at,
-        content,
+        fire_at: details.fire_at,
+        last_failure: details.last_failure,
+        content: details.content,
         ..task
     })
 }

@@ -22,7 +22,7 @@ use hyper_delay_engine::{
 };
 use hyper_delay_protocol::{
     AdminRequest, Code, Line, ReadRequest, Refusal, Reply, Request, SessionRequest, TaskRequest,
-    Version, access::Grant,
+    Version, access::Grant, parse, parse_strict,
 };
 use hyper_delay_store::ReadStore;
 
@@ -47,6 +47,8 @@ pub(super) struct RequestDispatcher<'a, S> {
     is_reserved: bool,
     /// Whether the connection comes from this machine.
     is_local: bool,
+    /// Whether the connection refuses fields that a request does not have, since its last `hello`.
+    is_strict: bool,
     /// The rights of the connection.
     pub(super) authentication: Authentication<'a, S>,
     /// The address of the client.
@@ -74,6 +76,7 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             errors: 0,
             is_reserved: slot.is_reserved(),
             is_local: slot.is_local(),
+            is_strict: false,
             authentication,
             address,
             backup: BackupSession::default(),
@@ -84,6 +87,14 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
     /// Returns the number of lines without a request since the last one with a request.
     pub(super) const fn consecutive_errors(&self) -> usize {
         self.errors
+    }
+
+    /// Parses a line as the last `hello` before it asks.
+    pub(super) fn parse(&self, line: &[u8]) -> Result<Line, Refusal> {
+        match self.is_strict {
+            true => parse_strict(line),
+            false => parse(line),
+        }
     }
 
     /// Answers a line, or passes it on with the next [`flush`](Self::flush).
@@ -104,23 +115,37 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             return;
         };
         match line.request {
-            Request::Session(SessionRequest::Hello { protocol }) => {
+            Request::Session(SessionRequest::Hello { protocol, strict }) => {
                 if self.reserve(weight).await {
+                    self.is_strict = strict;
                     let version = Version::agreed(protocol);
-                    self.reply(Reply::Hello(version), line.tag, weight);
+                    self.reply(Reply::Hello { version, strict }, line.tag, weight);
                 }
             }
             Request::Session(SessionRequest::Auth) => {
                 Box::pin(self.authenticate(line, weight)).await;
             }
-            Request::Task(request) => self.pending.push(ClientRequest {
-                tag: line.tag,
-                request,
-                weight,
-                grant,
-            }),
+            Request::Task(request) => {
+                self.warn_of_wildcard(&request);
+                self.pending.push(ClientRequest {
+                    tag: line.tag,
+                    request,
+                    weight,
+                    grant,
+                });
+            }
             Request::Read(request) => self.read(request, line.tag, weight).await,
             Request::Admin(request) => self.pass_operator_request(request, line.tag, weight),
+        }
+    }
+
+    /// Logs the registration of a route that most people mean as a prefix. It may have tasks.
+    fn warn_of_wildcard(&self, request: &TaskRequest) {
+        if let TaskRequest::Register { route, .. } = request
+            && route.ends_with('*')
+        {
+            let cause = format_args!("route {route:?}, connection {}", self.id);
+            self.shared.logs.warn(Warning::Wildcard, cause);
         }
     }
 
@@ -189,8 +214,12 @@ impl<'a, S: ReadStore> RequestDispatcher<'a, S> {
             ReadRequest::List(list) => task_queries::list(responder, *list).await,
             ReadRequest::Future => responder.pass_to_scheduler(FrontInput::Future),
             ReadRequest::Count(bulk) => operator_queries::count(responder, *bulk).await,
-            ReadRequest::Reasons { route, after } => {
-                operator_queries::reasons(responder, route, after).await;
+            ReadRequest::Reasons {
+                route,
+                state,
+                after,
+            } => {
+                operator_queries::reasons(responder, route, state, after).await;
             }
             ReadRequest::Jobs => operator_queries::jobs(responder).await,
             ReadRequest::Audit { before, limit } => {

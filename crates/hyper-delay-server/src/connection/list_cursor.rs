@@ -19,16 +19,19 @@ enum ListSection {
     Parked,
     Waiting,
     Dead,
+    /// Only if it is asked for: these tasks are waiting or parked, too.
+    Retrying,
 }
 
 impl ListSection {
-    const ALL: [Self; 3] = [Self::Parked, Self::Waiting, Self::Dead];
+    const ALL: [Self; 4] = [Self::Parked, Self::Waiting, Self::Dead, Self::Retrying];
 
     const fn letter(self) -> u8 {
         match self {
             Self::Parked => b'p',
             Self::Waiting => b'w',
             Self::Dead => b'd',
+            Self::Retrying => b'r',
         }
     }
 
@@ -37,6 +40,7 @@ impl ListSection {
             Self::Parked => TaskState::Parked,
             Self::Waiting => TaskState::Waiting,
             Self::Dead => TaskState::Dead,
+            Self::Retrying => TaskState::Retrying,
         }
     }
 }
@@ -44,8 +48,10 @@ impl ListSection {
 impl ListCursor {
     /// Returns where a list begins: at its cursor, or at the first task.
     pub(super) fn begin(request: &ListRequest) -> Result<Self, Refusal> {
-        let is_requested =
-            |section: &ListSection| request.state.is_none_or(|state| state == section.state());
+        let is_requested = |section: &ListSection| match request.state {
+            Some(state) => state == section.state(),
+            None => *section != ListSection::Retrying,
+        };
         let Some(after) = &request.after else {
             let first = ListSection::ALL.into_iter().find(is_requested);
             return Ok(Self::start_of(first.unwrap_or(ListSection::Waiting)));
@@ -63,14 +69,15 @@ impl ListCursor {
         })
     }
 
-    /// Returns where a list of dead letters begins.
-    pub(super) fn for_dead_letters(
+    /// Returns where a list of tasks in a state begins.
+    pub(super) fn of_state(
+        state: TaskState,
         route: Option<&Arc<str>>,
         after: Option<&Arc<str>>,
     ) -> Result<Self, Refusal> {
         Self::begin(&ListRequest {
             route: route.cloned(),
-            state: Some(TaskState::Dead),
+            state: Some(state),
             filter: Filter::default(),
             after: after.cloned(),
             limit: 1,
@@ -87,7 +94,9 @@ impl ListCursor {
         let is_key = key.is_empty()
             || match section {
                 ListSection::Waiting => key.len() == 16,
-                ListSection::Parked | ListSection::Dead => key.len() == 17 + usize::from(key[0]),
+                ListSection::Parked | ListSection::Dead | ListSection::Retrying => {
+                    key.len() == 17 + usize::from(key[0])
+                }
             };
         is_key.then(|| Self {
             section,
@@ -106,12 +115,13 @@ impl ListCursor {
         self.section.state()
     }
 
-    /// The space of the tasks from here on.
+    /// The space of the tasks from here on; of retrying ones that of their index.
     pub(super) const fn space(&self) -> Space {
         match self.section {
             ListSection::Parked => Space::Parked,
             ListSection::Waiting => Space::Waiting,
             ListSection::Dead => Space::Dead,
+            ListSection::Retrying => Space::Meta,
         }
     }
 
@@ -136,7 +146,7 @@ impl ListCursor {
         match self.section {
             ListSection::Parked => Some(Self::start_of(ListSection::Waiting)),
             ListSection::Waiting => Some(Self::start_of(ListSection::Dead)),
-            ListSection::Dead => None,
+            ListSection::Dead | ListSection::Retrying => None,
         }
     }
 

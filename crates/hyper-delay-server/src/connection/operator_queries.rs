@@ -9,9 +9,11 @@ use super::{
     task_queries::MAX_READS,
 };
 use hyper_delay_engine::ledger::{LedgerView, ListingQuery};
-use hyper_delay_protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply};
+use hyper_delay_protocol::{
+    BulkAct, BulkRequest, FailureKind, Filter, ReasonRow, Reply, TaskState,
+};
 use hyper_delay_store::{
-    ReadStore, Space, StoreError,
+    Bytes, ReadStore, Space, StoreError,
     record::{AuditLine, sharded_number},
 };
 
@@ -47,13 +49,14 @@ fn count_matching<S: ReadStore>(
     Ok(Reply::Count { route, tasks, more })
 }
 
-/// Groups dead letters by reason.
+/// Groups dead letters or retrying tasks by reason.
 pub(super) async fn reasons<S: ReadStore>(
     responder: Responder<'_, S>,
     route: Option<Arc<str>>,
+    state: TaskState,
     after: Option<Arc<str>>,
 ) {
-    let cursor = match ListCursor::for_dead_letters(route.as_ref(), after.as_ref()) {
+    let cursor = match ListCursor::of_state(state, route.as_ref(), after.as_ref()) {
         Ok(cursor) => cursor,
         Err(refusal) => return responder.reply(Reply::Error(refusal)),
     };
@@ -70,41 +73,86 @@ fn group_by_reason<S: ReadStore>(
     mut budget: RowBudget,
 ) -> Result<Reply, StoreError> {
     let listing = ListingQuery {
-        space: Space::Dead,
+        space: cursor.space(),
         route,
         filter: &Filter::default(),
         after: cursor.key(),
     };
-    let page = view.list(&listing, MAX_READS, MAX_READS)?;
-    let mut groups: BTreeMap<(Arc<str>, Arc<str>), u64> = BTreeMap::new();
-    let mut next = page.next.map(|(key, _)| cursor.after(&key));
+    let (failed, next) = failed_tasks(view, &listing, cursor.state())?;
+    let mut groups: BTreeMap<FailureGroup, u64> = BTreeMap::new();
+    let mut next = next.map(|key| cursor.after(&key));
     let mut before = cursor.clone();
-    for row in page.rows {
-        let group = (row.route, row.reason.unwrap_or_default());
+    for (key, group) in failed {
         if !groups.contains_key(&group) {
-            let longest = ReasonRow {
-                route: group.0.clone(),
-                reason: group.1.clone(),
-                tasks: MAX_READS as u64,
-            };
+            let longest = group.row(MAX_READS as u64);
             if !budget.reserve(longest.length()) {
                 next = Some(before);
                 break;
             }
         }
         *groups.entry(group).or_default() += 1;
-        before = cursor.after(&row.key);
+        before = cursor.after(&key);
     }
     let rows = groups.into_iter();
-    let reasons = rows.map(|((route, reason), tasks)| ReasonRow {
-        route,
-        reason,
-        tasks,
-    });
+    let reasons = rows.map(|(group, tasks)| group.row(tasks));
     Ok(Reply::Reasons {
         reasons: reasons.collect(),
         next: next.map(|cursor| cursor.to_text()),
     })
+}
+
+/// What tasks have in common that are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct FailureGroup {
+    route: Arc<str>,
+    reason: Arc<str>,
+    failure: Option<FailureKind>,
+}
+
+impl FailureGroup {
+    fn row(&self, tasks: u64) -> ReasonRow {
+        ReasonRow {
+            route: self.route.clone(),
+            reason: self.reason.clone(),
+            failure: self.failure,
+            tasks,
+        }
+    }
+}
+
+/// Tasks with their keys, and the key after which there may be more.
+type FailedTasks = (Vec<(Bytes, FailureGroup)>, Option<Bytes>);
+
+/// Returns dead letters or retrying tasks.
+fn failed_tasks<S: ReadStore>(
+    view: &LedgerView<S>,
+    listing: &ListingQuery<'_>,
+    state: TaskState,
+) -> Result<FailedTasks, StoreError> {
+    if state == TaskState::Retrying {
+        let page = view.list_retrying(listing, MAX_READS, MAX_READS)?;
+        let tasks = page.rows.into_iter().map(|(row, name)| {
+            let failure = name.failure.as_deref();
+            let reason = failure.and_then(|failure| failure.reason.clone());
+            let group = FailureGroup {
+                route: row.route,
+                reason: reason.unwrap_or_default(),
+                failure: failure.map(|failure| failure.kind),
+            };
+            (row.key, group)
+        });
+        return Ok((tasks.collect(), page.next));
+    }
+    let page = view.list(listing, MAX_READS, MAX_READS)?;
+    let tasks = page.rows.into_iter().map(|row| {
+        let group = FailureGroup {
+            route: row.route,
+            reason: row.reason.unwrap_or_default(),
+            failure: None,
+        };
+        (row.key, group)
+    });
+    Ok((tasks.collect(), page.next.map(|(key, _)| key)))
 }
 
 /// Lists the bulk operations, the newest first.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::outbox::ConnectionOutbox;
 use hyper_delay_engine::scheduler::ConsumerId;
-use hyper_delay_protocol::{Code, Lines, Refusal, parse};
+use hyper_delay_protocol::{Code, Lines, Refusal};
 use hyper_delay_store::ReadStore;
 
 /// The connection is closed after this many consecutive errors: the peer speaks another protocol.
@@ -89,7 +89,7 @@ pub(super) async fn run<S: ReadStore>(
             ended_a_line = true;
             match line {
                 Ok(line) => {
-                    let (weight, line) = (outbox.weight(line.len()), parse(line));
+                    let (weight, line) = (outbox.weight(line.len()), requests.parse(line));
                     requests.dispatch(line, lines.number(), weight).await;
                 }
                 Err(too_long) => {

@@ -61,7 +61,10 @@ fn counts<S: ReadStore>(
 ) -> Result<(Stats, FxHashMap<OwnRoute, u64>), StoreError> {
     let mut stats = Stats::default();
     if of.is_none() {
-        stats.counts = on_disk(view.totals()?);
+        stats.counts = Counts {
+            retrying: view.retrying("")?,
+            ..on_disk(view.totals()?)
+        };
     }
     let mut first = BTreeMap::new();
     let mut own = FxHashMap::default();
@@ -95,7 +98,32 @@ fn counts<S: ReadStore>(
         }
     })?;
     stats.routes = first.into_values().collect();
+    add_retrying(view, of, &mut stats)?;
     Ok((stats, own))
+}
+
+/// Adds the numbers of retrying tasks to the rows and, with a grant, their sum.
+fn add_retrying<S: ReadStore>(
+    view: &LedgerView<S>,
+    of: Option<&Grant>,
+    stats: &mut Stats,
+) -> Result<(), StoreError> {
+    let mut sum = 0;
+    view.retrying_counts(|route, retrying| {
+        if of.is_some_and(|grant| !grant.allows(Right::Admin, route)) {
+            return;
+        }
+        sum += retrying;
+        // The rows are in order of name.
+        let row = stats.routes.binary_search_by(|row| (*row.route).cmp(route));
+        if let Ok(row) = row {
+            stats.routes[row].counts.retrying = retrying;
+        }
+    })?;
+    if of.is_some() {
+        stats.counts.retrying = sum;
+    }
+    Ok(())
 }
 
 const fn on_disk(counts: record::StoredCounts) -> Counts {
@@ -104,6 +132,7 @@ const fn on_disk(counts: record::StoredCounts) -> Counts {
         parked: counts.parked,
         in_flight: 0,
         dead: counts.dead,
+        retrying: 0,
     }
 }
 

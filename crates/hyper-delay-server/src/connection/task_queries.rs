@@ -14,7 +14,9 @@ use hyper_delay_engine::{
     front::{FrontInput, TaskLookup},
     ledger::{LedgerView, ListingQuery, ListingRow, Position},
 };
-use hyper_delay_protocol::{Content, Headers, ListRequest, Reply, TaskState, TaskView};
+use hyper_delay_protocol::{
+    Content, Headers, LastFailure, ListRequest, Reply, TaskState, TaskView,
+};
 use hyper_delay_store::{ReadStore, StoreError};
 
 /// The most keys that a request asks for. With those behind the ends of what it reads, it reads at
@@ -100,6 +102,7 @@ fn task<S: ReadStore>(
             TaskState::Dead => view.reason(route, died)?,
             _ => None,
         },
+        last_failure: name.failure,
         terms: name.terms,
         content: None,
     };
@@ -122,8 +125,8 @@ fn list_page<S: ReadStore>(
     let (mut seqs, mut tasks) = (Vec::new(), Vec::new());
     let mut cursor = Some(cursor);
     'spaces: while let Some(at) = cursor.take() {
-        // Each task costs a read more.
-        let most = (usize::from(request.limit) - tasks.len()).min(reads_left / 2);
+        let of_each = reads_of_task(request.payload);
+        let most = (usize::from(request.limit) - tasks.len()).min(reads_left / (1 + of_each));
         if most == 0 {
             cursor = Some(at);
             break;
@@ -134,11 +137,21 @@ fn list_page<S: ReadStore>(
             filter: &request.filter,
             after: at.key(),
         };
-        let page = view.list(&listing, most, reads_left - most)?;
-        reads_left = reads_left.saturating_sub(page.read + page.rows.len());
+        let (rows, read, next) = match at.state() {
+            TaskState::Retrying => {
+                let page = view.list_retrying(&listing, most, reads_left - of_each * most)?;
+                let rows = page.rows.into_iter().map(|(row, _)| row).collect();
+                (rows, page.read, page.next)
+            }
+            _ => {
+                let page = view.list(&listing, most, reads_left - of_each * most)?;
+                (page.rows, page.read, page.next.map(|(key, _)| key))
+            }
+        };
+        reads_left = reads_left.saturating_sub(read + reads_of(&rows, request.payload));
         let mut before = at.clone();
-        for row in page.rows {
-            let Some(mut task) = task_of_row(view, &row, at.state(), request.payload, room)? else {
+        for row in rows {
+            let Some(mut task) = task_of_row(view, &row, request.payload, room)? else {
                 continue;
             };
             let is_cut = is_cut(task.content.as_ref());
@@ -156,8 +169,8 @@ fn list_page<S: ReadStore>(
             seqs.push(row.position.seq);
             tasks.push(task);
         }
-        cursor = match page.next {
-            Some((key, _)) => Some(at.after(&key)),
+        cursor = match next {
+            Some(key) => Some(at.after(&key)),
             None => at.next_section(request),
         };
         if tasks.len() == usize::from(request.limit) {
@@ -173,45 +186,90 @@ pub(super) fn is_cut(content: Option<&Content>) -> bool {
     content.is_some_and(|content| content.payload.is_none())
 }
 
+/// Returns the most keys that a listed task takes beside its row: its name, and its content.
+pub(super) const fn reads_of_task(payload: bool) -> usize {
+    if payload { 2 } else { 1 }
+}
+
+/// Returns the most keys that the tasks of rows take beside their rows.
+fn reads_of(rows: &[ListingRow], payload: bool) -> usize {
+    let failures = rows.iter().filter(|row| row.has_failures).count();
+    rows.len() + if payload { failures } else { 0 }
+}
+
 fn task_of_row<S: ReadStore>(
     view: &LedgerView<S>,
     row: &ListingRow,
-    state: TaskState,
     payload: bool,
     room: usize,
 ) -> Result<Option<TaskView>, StoreError> {
     let mut task = TaskView {
         route: row.route.clone(),
         id: row.id.clone(),
-        state,
+        state: row.state,
         fire_at: 0,
         at: row.position.at,
         attempt: row.attempt,
         reason: row.reason.clone(),
+        last_failure: None,
         terms: row.terms.clone(),
         content: None,
     };
     let room = room.saturating_sub(task.length());
-    let Some((fire_at, content)) = details(view, row, payload, room)? else {
+    let Some(details) = details(view, row, payload, room)? else {
         return Ok(None);
     };
-    (task.fire_at, task.content) = (fire_at, content);
+    task.fire_at = details.fire_at;
+    task.last_failure = details.last_failure;
+    task.content = details.content;
     Ok(Some(task))
 }
 
-/// Returns the scheduled time and, if it is asked for, the content of a task. `None` if the task is
-/// gone. Reads one key, or two if the content is damaged.
+/// What a list shows of a task that is not in its row.
+#[derive(Debug, Default)]
+pub(super) struct TaskDetails {
+    pub(super) fire_at: u64,
+    pub(super) last_failure: Option<Box<LastFailure>>,
+    pub(super) content: Option<Content>,
+}
+
+/// Returns the scheduled time, the last failure and, if it is asked for, the content of a task. `None`
+/// if the task is gone. Reads the name, the content, or both if a task with failures is asked for with
+/// its content, or the content is damaged.
 pub(super) fn details<S: ReadStore>(
     view: &LedgerView<S>,
     row: &ListingRow,
     payload: bool,
     room: usize,
-) -> Result<Option<(u64, Option<Content>)>, StoreError> {
-    if payload && let Some((fire_at, content)) = content_at(view, row.position.seq, room)? {
-        return Ok(Some((fire_at, Some(content))));
+) -> Result<Option<TaskDetails>, StoreError> {
+    let name = match payload && !row.has_failures {
+        true => None,
+        false => match view.name(&row.route, &row.id)? {
+            Some(name) => Some(name),
+            None => return Ok(None),
+        },
+    };
+    let last_failure = name.as_ref().and_then(|name| name.failure.clone());
+    if payload {
+        let failure = last_failure.as_ref().map_or(0, |it| it.length());
+        let room = room.saturating_sub(failure);
+        if let Some((fire_at, content)) = content_at(view, row.position.seq, room)? {
+            return Ok(Some(TaskDetails {
+                fire_at,
+                last_failure,
+                content: Some(content),
+            }));
+        }
     }
-    let name = view.name(&row.route, &row.id)?;
-    Ok(name.map(|name| (name.fire_at, None)))
+    let name = match name {
+        Some(name) => Some(name),
+        None => view.name(&row.route, &row.id)?,
+    };
+    Ok(name.map(|name| TaskDetails {
+        fire_at: name.fire_at,
+        last_failure,
+        content: None,
+    }))
 }
 
 /// Returns a content, and its payload if that fits into `room` bytes. `None` if it is gone or

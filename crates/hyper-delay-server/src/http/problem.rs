@@ -152,7 +152,7 @@ impl From<NoReply> for Problem {
 const fn status(code: Code) -> StatusCode {
     match code {
         Code::Forbidden => StatusCode::FORBIDDEN,
-        Code::DuplicateId => StatusCode::CONFLICT,
+        Code::DuplicateId | Code::Dead => StatusCode::CONFLICT,
         Code::LineTooLong | Code::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
         Code::TooManyRoutes | Code::Quota => StatusCode::TOO_MANY_REQUESTS,
         Code::Damaged => StatusCode::INTERNAL_SERVER_ERROR,

@@ -7,7 +7,7 @@ use super::{
     CommandError, bulk,
     output::{print, print_json, report},
     remote::Remote,
-    task_format::print_payload,
+    task_format::{AT_ONCE, describe_failure, print_payload},
     time_format,
 };
 
@@ -141,16 +141,26 @@ impl Dead {
 /// Describes a task in one line.
 fn describe_dead_letter(letter: &DeadLetter) -> String {
     let (id, attempt) = (&letter.id, letter.attempt);
-    let due = time_format::format_rfc_3339(letter.fire_at_millis);
+    let due = Some(letter.fire_at_millis).filter(|at| *at >= AT_ONCE);
+    let due = due.map(time_format::format_rfc_3339);
     let mut text = match letter.died_at_millis {
-        0 => format!("{id} is not dead; it is due at {due}"),
-        died_at => format!(
-            "{id} died at {} after attempt {attempt}; it was due at {due}",
-            time_format::format_rfc_3339(died_at)
-        ),
+        0 => match due {
+            Some(due) => format!("{id} is not dead; it is due at {due}"),
+            None => format!("{id} is not dead; it is due at once"),
+        },
+        died_at => {
+            let died_at = time_format::format_rfc_3339(died_at);
+            let due = due.map(|due| format!("; it was due at {due}"));
+            format!(
+                "{id} died at {died_at} after attempt {attempt}{}",
+                due.unwrap_or_default()
+            )
+        }
     };
-    if let Some(reason) = &letter.reason {
-        text += &format!("; reason: {reason}");
+    match (&letter.reason, &letter.last_failure) {
+        (Some(reason), _) => text += &format!("; reason: {reason}"),
+        (None, Some(failure)) => text += &describe_failure(failure),
+        (None, None) => {}
     }
     if letter.orphaned {
         text += "; orphaned: no connection has its route";
@@ -170,13 +180,11 @@ mod tests {
             line(
                 r#"{"id":"a","fire_at":0,"attempt":3,"died_at":1732616400007,"reason":"bad block"}"#
             ),
-            "a died at 2024-11-26T10:20:00.007Z after attempt 3; it was due at \
-             1970-01-01T00:00:00.000Z; reason: bad block"
+            "a died at 2024-11-26T10:20:00.007Z after attempt 3; reason: bad block"
         );
         assert_eq!(
             line(r#"{"id":"b","fire_at":0,"attempt":0,"died_at":0,"orphaned":true}"#),
-            "b is not dead; it is due at 1970-01-01T00:00:00.000Z; \
-             orphaned: no connection has its route"
+            "b is not dead; it is due at once; orphaned: no connection has its route"
         );
     }
 }

@@ -88,6 +88,11 @@ pub(crate) enum CommandError {
          scheduled; check the route and the id"
     )]
     NoTask { route: String, id: String },
+    #[error(
+        "task {id:?} of route {route:?} is in flight, so it is not moved: look at it with \
+         `hyper-delay get`, and repeat the command once its round has ended"
+    )]
+    InFlight { route: String, id: String },
     #[error("route {route:?} has no dead letter {id:?}: list them with `hyper-delay dead {route}`")]
     NoDeadLetter { route: String, id: String },
     #[error("job {number} is not running: list the jobs with `hyper-delay jobs`")]

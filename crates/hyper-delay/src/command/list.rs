@@ -16,6 +16,7 @@ use super::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay list service-A
+  hyper-delay list service-A --state retrying
   hyper-delay list --state waiting --until 2030-01-31T08:00:00Z --payload")]
 pub(super) struct List {
     /// Only tasks of this route.
@@ -29,6 +30,9 @@ pub(super) struct List {
     /// Only tasks that are due, or have died, before this time.
     #[arg(long, value_name = "TIME", value_parser = time_format::parse_time)]
     until: Option<u64>,
+    /// Only retrying tasks with exactly this reason. An empty text selects those without a reason.
+    #[arg(long, value_name = "TEXT", requires = "state")]
+    reason: Option<String>,
     /// Maximum number of tasks to print. Default: all.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -47,6 +51,8 @@ enum ListedState {
     Waiting,
     Parked,
     Dead,
+    /// Waiting and parked ones whose last attempt has failed.
+    Retrying,
 }
 
 impl List {
@@ -68,6 +74,7 @@ impl List {
                     ListedState::Waiting => TaskState::Waiting,
                     ListedState::Parked => TaskState::Parked,
                     ListedState::Dead => TaskState::Dead,
+                    ListedState::Retrying => TaskState::Retrying,
                 });
             }
             if let Some(from) = self.from {
@@ -75,6 +82,9 @@ impl List {
             }
             if let Some(until) = self.until {
                 query = query.until_millis(until);
+            }
+            if let Some(reason) = &self.reason {
+                query = query.reason(reason);
             }
             if let Some(after) = after {
                 query = query.after(after);

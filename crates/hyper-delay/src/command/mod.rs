@@ -28,6 +28,7 @@ mod pause;
 mod ping;
 mod purge;
 mod reasons;
+mod reschedule;
 mod schedule;
 mod stats;
 
@@ -72,6 +73,8 @@ enum Command {
     Serve(serve::Serve),
     Schedule(schedule::Schedule),
     Listen(listen::Listen),
+    RunNow(reschedule::RunNow),
+    Reschedule(reschedule::Reschedule),
     Cancel(cancel::Cancel),
     Get(get::Get),
     List(list::List),
@@ -146,6 +149,8 @@ fn run_command() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Schedule(schedule) => remote::block_on(schedule.run()),
         Command::Listen(listen) => remote::block_on(listen.run()),
+        Command::RunNow(run_now) => remote::block_on(run_now.run()),
+        Command::Reschedule(reschedule) => remote::block_on(reschedule.run()),
         Command::Cancel(cancel) => remote::block_on(cancel.run()),
         Command::Stats(stats) => remote::block_on(stats.run()),
         Command::Dead(dead) => remote::block_on(dead.run()),

@@ -10,7 +10,8 @@ use super::{
 /// Print the number of tasks by state and by route.
 ///
 /// Waiting tasks are due later; they include those in flight. Parked tasks are due, and no consumer
-/// has credit for them. Orphaned tasks belong to a route that the server made for a connection and
+/// has credit for them. Retrying tasks are waiting or parked ones whose last attempt has failed:
+/// `hyper-delay list --state retrying` shows why. Orphaned tasks belong to a route that the server made for a connection and
 /// that no connection has registered any more; such a route is marked.
 ///
 /// List the tasks of an orphaned route with `hyper-delay dead`.
@@ -46,11 +47,12 @@ impl Stats {
             return print_json(&stats);
         }
         print(&format!(
-            "waiting {}, parked {}, in flight {}, dead {}, orphaned {}; \
+            "waiting {}, parked {}, in flight {}, retrying {}, dead {}, orphaned {}; \
              connections {}, unknown acks {}",
             stats.waiting,
             stats.parked,
             stats.in_flight,
+            stats.retrying,
             stats.dead,
             stats.orphaned,
             stats.connections,
@@ -66,14 +68,21 @@ fn table(routes: &[RouteStats]) -> Result<(), CommandError> {
     let names: Vec<_> = names.collect();
     let lengths = names.iter().map(|name| name.chars().count());
     let wide = lengths.max().unwrap_or_default().max(HEAD.len());
-    let row = |name: &str, cells: [&str; 5], mark: &str| {
+    let row = |name: &str, cells: [&str; 6], mark: &str| {
         let cells = cells.map(|cell| format!("{cell:>10}")).concat();
         print(&format!("{name:<wide$}{cells}{mark}"))
     };
     if !routes.is_empty() {
         row(
             HEAD,
-            ["waiting", "parked", "in flight", "dead", "consumers"],
+            [
+                "waiting",
+                "parked",
+                "in flight",
+                "retrying",
+                "dead",
+                "consumers",
+            ],
             "",
         )?;
     }
@@ -82,6 +91,7 @@ fn table(routes: &[RouteStats]) -> Result<(), CommandError> {
             route.waiting,
             route.parked,
             route.in_flight,
+            route.retrying,
             route.dead,
             route.consumers,
         ];

@@ -1,8 +1,19 @@
 //! Formats tasks for people.
 
-use hyper_delay_client::{Content, TaskInfo, TaskState};
+use hyper_delay_client::{Content, LastFailure, TaskInfo, TaskState};
 
 use super::{CommandError, output::print, time_format};
+
+/// Tasks scheduled for a time before this one are meant to be due at once: no client means 1970.
+pub(super) const AT_ONCE: u64 = 86_400_000;
+
+/// Describes the last failure of a task.
+pub(super) fn describe_failure(failure: &LastFailure) -> String {
+    let at = time_format::format_rfc_3339(failure.at_millis);
+    let reason = failure.reason.as_ref();
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("; failed at {at}, {}{reason}", failure.kind)
+}
 
 /// Describes a task in one line.
 pub(super) fn describe_task(task: &TaskInfo) -> String {
@@ -25,7 +36,8 @@ pub(super) fn describe_task(task: &TaskInfo) -> String {
     if *attempt > 0 && !is_shown {
         text += &format!(", after attempt {attempt}");
     }
-    if task.due_millis != Some(task.fire_at_millis) {
+    let is_at_once = task.fire_at_millis < AT_ONCE;
+    if task.due_millis != Some(task.fire_at_millis) && !is_at_once {
         text += &format!("; scheduled for {scheduled}");
     }
     if let Some(at) = task.expires_at_millis {
@@ -45,6 +57,11 @@ pub(super) fn describe_task(task: &TaskInfo) -> String {
     }
     if let Some(reason) = &task.reason {
         text += &format!("; reason: {reason}");
+    }
+    match &task.last_failure {
+        // The reason of a dead letter is that of its last failure.
+        Some(failure) if task.reason.is_none() => text += &describe_failure(failure),
+        _ => {}
     }
     text
 }
@@ -91,8 +108,7 @@ mod tests {
             line(
                 r#"{"id":"a","route_key":"r","state":"parked","fire_at":0,"due":1000,"attempt":2}"#
             ),
-            "a on r is parked since 1970-01-01T00:00:01.000Z, after attempt 2; scheduled for \
-             1970-01-01T00:00:00.000Z"
+            "a on r is parked since 1970-01-01T00:00:01.000Z, after attempt 2"
         );
         assert_eq!(
             line(
@@ -104,8 +120,14 @@ mod tests {
             line(
                 r#"{"id":"a","route_key":"r","state":"dead","fire_at":0,"died_at":1000,"attempt":2,"reason":"m"}"#
             ),
-            "a on r died at 1970-01-01T00:00:01.000Z after attempt 2; scheduled for \
-             1970-01-01T00:00:00.000Z; reason: m"
+            "a on r died at 1970-01-01T00:00:01.000Z after attempt 2; reason: m"
+        );
+        assert_eq!(
+            line(
+                r#"{"id":"a","route_key":"r","state":"waiting","fire_at":1732616400000,"due":1732616403000,"attempt":1,"last_failure":{"at":1732616401000,"kind":"ack_timeout"}}"#
+            ),
+            "a on r waits until 2024-11-26T10:20:03.000Z, after attempt 1; scheduled for \
+             2024-11-26T10:20:00.000Z; failed at 2024-11-26T10:20:01.000Z, ack timeout"
         );
         assert_eq!(
             line(

@@ -1,7 +1,8 @@
 //! Parsing and formatting of times on the command line.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use hyper_delay_protocol::{Rfc3339Error, parse_rfc_3339};
 use jiff::Timestamp;
 
 /// The latest `fire_at` of the protocol.
@@ -16,33 +17,34 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         .map_err(|error| format!("{error}; give a time such as 500ms, 5s or 1h 30m"))
 }
 
-/// Parses Unix milliseconds or a time in RFC 3339 into Unix milliseconds.
+/// Parses Unix milliseconds or a time in RFC 3339 into Unix milliseconds, as the server does.
 pub(super) fn parse_time(text: &str) -> Result<u64, String> {
     const CURE: &str =
         "give a time such as 2030-01-31T08:00:00Z or milliseconds since 1970 from 0 to 2^53";
-    let millis = if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let millis: Option<u64> = text.parse().ok();
-        if let Some(seconds) = millis.filter(|millis| SECONDS.contains(millis)) {
-            return Err(format!(
-                "this looks like Unix seconds; give milliseconds, {}",
-                seconds * 1_000
-            ));
-        }
-        millis
-    } else {
-        // Rounds up, so that the task is never early.
-        let time: Timestamp = text.parse().map_err(|error| format!("{error}; {CURE}"))?;
-        u64::try_from(
-            time.as_nanosecond()
-                .max(0)
-                .unsigned_abs()
-                .div_ceil(1_000_000),
-        )
-        .ok()
-    };
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return parse_rfc_3339(text).map_err(|error| match error {
+            Rfc3339Error::Form => CURE.to_owned(),
+            error => error.to_string(),
+        });
+    }
+    let millis: Option<u64> = text.parse().ok();
+    if let Some(seconds) = millis.filter(|millis| SECONDS.contains(millis)) {
+        return Err(format!(
+            "this looks like Unix seconds; give milliseconds, {}",
+            seconds * 1_000
+        ));
+    }
     millis
         .filter(|millis| *millis <= LATEST)
         .ok_or_else(|| CURE.to_owned())
+}
+
+/// Returns the Unix milliseconds of a time from now, rounded up. At most the latest time of the
+/// protocol.
+pub(super) fn millis_from_now(after: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let at = now.unwrap_or_default().saturating_add(after);
+    u64::try_from(at.as_nanos().div_ceil(1_000_000)).map_or(LATEST, |millis| millis.min(LATEST))
 }
 
 /// Formats Unix milliseconds in RFC 3339, or as a number if RFC 3339 cannot represent them.
@@ -82,9 +84,18 @@ mod tests {
             parse_time("2024-11-26T11:20:00.0001+01:00"),
             Ok(1_732_616_400_001)
         );
-        assert_eq!(parse_time("1960-01-01T00:00:00Z"), Ok(0));
         for text in ["", "soon", "-1", "2024-11-26", "9007199254740993"] {
-            assert!(parse_time(text).is_err(), "{text}");
+            let error = parse_time(text).expect_err(text);
+            assert!(error.starts_with("give a time such as "), "{error}");
+        }
+        for (text, part) in [
+            ("2024-11-26T10:20:00", "offset"),
+            ("2024-11-26T11:20:00+01:00[Europe/Berlin]", "zone"),
+            ("1960-01-01T00:00:00Z", "0 means now"),
+            ("2023-02-29T00:00:00Z", "that exists"),
+        ] {
+            let error = parse_time(text).expect_err(text);
+            assert!(error.contains(part), "{error}");
         }
     }
 

@@ -37,6 +37,8 @@ fn take(
     (node, unanswered): (usize, &mut HashSet<String>),
     random: &mut fastrand::Rng,
 ) {
+    let strict = random.bool();
+    line.greet(strict);
     for number in 0..ROUTES {
         register(&line, number);
     }
@@ -56,6 +58,9 @@ fn take(
             Came::Nothing | Came::End => return,
         };
         silent = 0;
+        if Line::is_greeting(&came, strict) {
+            continue;
+        }
         match came["kind"].as_str().unwrap_or_default() {
             "delivery" => {
                 let id = text(&came, "id");

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A client gives a node up that says nothing for this long.
 const SILENCE: Duration = Duration::from_millis(700);
@@ -38,6 +38,26 @@ impl Line {
             reader: BufReader::new(stream),
             partial: String::new(),
         })
+    }
+
+    /// Asks for a strict connection or not, and sends a field that no request has.
+    pub(crate) fn greet(&self, strict: bool) -> bool {
+        // In version 1, a schedule is answered with `ack`.
+        self.send(&json!({"kind": "hello", "protocol": 1, "strict": strict}))
+            && self.send(&json!({"kind": "ping", "wings": 2, "tag": "greeting"}))
+    }
+
+    /// Whether a line answers [`greet`](Self::greet), as it must.
+    pub(crate) fn is_greeting(line: &Value, strict: bool) -> bool {
+        let refused = line["code"] == "bad_field";
+        if line["kind"] == "hello" {
+            assert_eq!(line["strict"] == true, strict, "{line}");
+        } else if line["tag"] == "greeting" && line["code"] != "shutting_down" {
+            assert_eq!(refused, strict, "{line}");
+        } else {
+            return false;
+        }
+        true
     }
 
     /// Sends a line. `false`: the connection has ended.

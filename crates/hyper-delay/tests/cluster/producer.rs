@@ -48,8 +48,10 @@ pub(crate) fn run(book: &Book, number: usize, half: usize) {
 }
 
 fn attempt(book: &Book, line: &mut Option<Line>, node: usize, request: &serde_json::Value) -> bool {
+    let strict = node.is_multiple_of(2);
     if line.is_none() {
-        *line = book.address(node).and_then(Line::connect);
+        let connected = book.address(node).and_then(Line::connect);
+        *line = connected.filter(|line| line.greet(strict));
     }
     let Some(line) = line else {
         return false;
@@ -60,6 +62,7 @@ fn attempt(book: &Book, line: &mut Option<Line>, node: usize, request: &serde_js
         }
         loop {
             match line.next() {
+                Came::Line(reply) if Line::is_greeting(&reply, strict) => {}
                 Came::Line(reply) if reply["kind"] == "ack" => return true,
                 Came::Line(reply) if reply["code"] == "unavailable" => break,
                 // A full disk is a matter of one node, and the next attempt may find another leader.

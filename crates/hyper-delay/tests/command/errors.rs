@@ -1,6 +1,11 @@
-use std::{fs, net::TcpListener};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpListener,
+    thread,
+};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{loopback, process::run};
 
 use crate::process::{Server, alone, program};
@@ -109,5 +114,40 @@ fn a_refusal_of_the_server_is_printed() {
     assert!(
         error.contains(r#"route "a" has no dead letter "i""#),
         "{error}"
+    );
+}
+
+#[test]
+fn a_route_that_looks_like_a_prefix_is_not_listened_to() {
+    let server = Server::start(json!({}));
+    let error = server.run(&["listen", "mail", "mail*"]).failed(1);
+    assert_eq!(
+        error.trim_end(),
+        "error: route \"mail*\" ends with *, which is a prefix only in tokens and in the \
+         configuration of the server; register each route by its whole name"
+    );
+}
+
+#[test]
+fn a_command_asks_the_server_to_refuse_what_it_does_not_know() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let hello: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        // As a server of 0.3 answers, which ignores the field.
+        let reply = "{\"kind\":\"hello\",\"protocol\":2,\"server\":\"hyper-delay 0.3.0\"}\n";
+        (&stream).write_all(reply.as_bytes()).unwrap();
+        let ping: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        let pong = json!({"kind": "pong", "tag": ping["tag"]});
+        (&stream).write_all(format!("{pong}\n").as_bytes()).unwrap();
+        hello
+    });
+    alone(&["ping", "--addr", &address]).done();
+    let hello = server.join().unwrap();
+    assert_eq!(
+        hello,
+        json!({"kind": "hello", "protocol": 2, "strict": true})
     );
 }

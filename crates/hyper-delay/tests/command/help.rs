@@ -1,9 +1,31 @@
 use crate::process::alone;
 
-const COMMANDS: [&str; 23] = [
-    "serve", "schedule", "listen", "cancel", "get", "list", "stats", "future", "dead", "reasons",
-    "purge", "jobs", "pause", "resume", "audit", "ping", "backup", "restore", "verify", "repair",
-    "export", "import", "bench",
+const COMMANDS: [&str; 25] = [
+    "serve",
+    "schedule",
+    "listen",
+    "cancel",
+    "get",
+    "list",
+    "stats",
+    "future",
+    "dead",
+    "reasons",
+    "purge",
+    "jobs",
+    "pause",
+    "resume",
+    "audit",
+    "ping",
+    "backup",
+    "restore",
+    "verify",
+    "repair",
+    "export",
+    "import",
+    "bench",
+    "run-now",
+    "reschedule",
 ];
 
 #[test]

@@ -104,13 +104,13 @@ fn times_are_rfc_3339_or_milliseconds() {
     }
     let stats = server.run(&["stats", "--route", "a"]).done();
     assert!(
-        stats.starts_with("waiting 2, parked 0, in flight 0, dead 0"),
+        stats.starts_with("waiting 2, parked 0, in flight 0, retrying 0, dead 0"),
         "{stats}"
     );
     assert!(
-        stats
-            .lines()
-            .any(|line| line.split_whitespace().eq(["a", "2", "0", "0", "0", "0"])),
+        stats.lines().any(|line| line
+            .split_whitespace()
+            .eq(["a", "2", "0", "0", "0", "0", "0"])),
         "{stats}"
     );
 }
@@ -152,6 +152,34 @@ fn a_cancelled_task_is_gone() {
     server.run(&["cancel", "a", "i"]).failed(1);
     let stats = json(&server.run(&["stats", "--json"]).done());
     assert_eq!(stats["waiting"], 0);
+}
+
+#[test]
+fn a_task_is_moved_by_command() {
+    let server = Server::start(json!({}));
+    let late = ["schedule", "x", "--route", "a", "--id", "i", "--in", "1h"];
+    server.run(&late).done();
+    let due = "i on a is due at 2030-01-31T08:00:00.000Z (1896076800000)\n";
+    for time in ["2030-01-31T09:00:00+01:00", "1896076800000"] {
+        assert_eq!(server.run(&["reschedule", "a", "i", time]).done(), due);
+    }
+    let soon = server.run(&["reschedule", "a", "i", "20m"]).done();
+    assert!(soon.starts_with("i on a is due at 2"), "{soon}");
+    let now = server.run(&["run-now", "a", "i"]).done();
+    assert!(now < soon, "{now} {soon}");
+    take_and_disconnect(&server.address, 1);
+    let stats = json(&server.run(&["stats", "--json"]).done());
+    assert_eq!(
+        stats["waiting"], 1,
+        "its consumer is gone, and its backoff is a second"
+    );
+    for command in [
+        &["run-now", "a", "no"][..],
+        &["reschedule", "a", "no", "5s"],
+    ] {
+        let error = server.run(command).failed(1);
+        assert!(error.contains("has no task \"no\""), "{error}");
+    }
 }
 
 #[test]

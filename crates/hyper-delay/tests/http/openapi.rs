@@ -119,6 +119,16 @@ fn answers_are_as_documented() {
     };
     ok("POST", "/v1/tasks", "", Some(task));
     ok("GET", "/v1/tasks", "?payload=true", None);
+    let id = "?id=2";
+    for (path, body) in [
+        ("/v1/tasks/{route}/{id}/reschedule", json!({"due": later()})),
+        ("/v1/tasks/{route}/{id}/run_now", json!({})),
+    ] {
+        let target = path.replace("{route}", "mail").replace("{id}", "-");
+        let answer = server.call("POST", &format!("{target}{id}"), Some(body));
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        is_documented(&document, "POST", path, &answer);
+    }
     ok("GET", "/v1/tasks/{route}/{id}", "?payload=true", None);
     ok("GET", "/v1/dead/{route}", "?payload=true", None);
     ok("GET", "/v1/routes", "", None);

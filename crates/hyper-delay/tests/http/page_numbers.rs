@@ -27,7 +27,7 @@ fn the_page_shows_what_is_due_what_is_overdue_and_who_consumes() {
         peer.plan("soon", &id.to_string(), now() + 55_000);
     }
     browser.until_text("#n-due", "3");
-    browser.until_text("#routes tbody tr:nth-child(1) td:nth-child(8)", "2");
+    browser.until_text("#routes tbody tr:nth-child(1) td:nth-child(9)", "2");
     browser.until_text("#routes tbody tr:nth-child(1) td:nth-child(5)", "–");
     // Without a consumer.
     peer.due("nobody", "1");

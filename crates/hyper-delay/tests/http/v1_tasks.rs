@@ -68,6 +68,41 @@ fn a_delay_counts_from_the_clock_of_the_server_and_is_not_counted_again() {
 }
 
 #[test]
+fn a_task_is_moved() {
+    let server = Guarded::start(json!({"max_attempts": 1}));
+    let at = later();
+    let task = json!({"route_key": "mail", "id": "1", "fire_at": at});
+    server.reply("POST", "/v1/tasks", Some(task));
+    let path = "/v1/tasks/mail/1/reschedule";
+    let due = at + 1_000;
+    let moved = server.reply("POST", path, Some(json!({"due": due})));
+    let expected = json!({
+        "kind": "moved", "id": "1", "route_key": "mail", "found": true, "moved": true, "due": due,
+    });
+    assert_eq!(moved, expected);
+    let answer = server.call("POST", path, Some(json!({})));
+    assert_eq!(error(&answer), (400, "missing_field".to_owned()));
+    let answer = server.call("POST", path, Some(json!({"fire_at": due})));
+    assert_eq!(error(&answer), (400, "bad_field".to_owned()));
+    let mut consumer = server.known_peer();
+    consumer.register("mail");
+    let moved = server.reply("POST", "/v1/tasks/mail/1/run_now", None);
+    assert!(moved["due"].as_u64().unwrap() < at);
+    let delivery = consumer.delivery();
+    let moved = server.reply("POST", "/v1/tasks/mail/1/run_now", None);
+    assert_eq!(
+        (&moved["found"], &moved["moved"]),
+        (&json!(true), &json!(false))
+    );
+    consumer.send(testkit::request::echo("nack", &delivery));
+    consumer.stats_until("mail", |stats| stats["dead"] == 1);
+    let answer = server.call("POST", "/v1/tasks/mail/1/run_now", None);
+    assert_eq!(error(&answer), (409, "dead".to_owned()));
+    let answer = server.call("POST", "/v1/tasks/mail/none/run_now", None);
+    assert_eq!(error(&answer), (404, "not_found".to_owned()));
+}
+
+#[test]
 fn other_content_is_a_conflict_and_replaces_if_asked() {
     let server = Guarded::start(json!({}));
     let mut task = json!({"route_key": "mail", "id": "1", "fire_at": later()});
@@ -171,6 +206,28 @@ fn a_consumer_receives_what_was_scheduled_over_http() {
         None,
     );
     assert_eq!(answer.status, 404);
+}
+
+#[test]
+fn times_may_be_in_rfc_3339() {
+    let server = Guarded::start(json!({}));
+    let task = json!({
+        "route_key": "mail", "id": "1", "fire_at": "2030-01-31T08:00:00.0001+01:00",
+        "expires_at": "2030-01-31T08:00:01+01:00",
+    });
+    let scheduled = server.reply("POST", "/v1/tasks", Some(task));
+    assert_eq!(scheduled["fire_at"], 1_896_073_200_001_u64);
+    let found = |query: &str| {
+        let list = server.reply("GET", &format!("/v1/tasks?{query}"), None);
+        list["tasks"].as_array().unwrap().len()
+    };
+    assert_eq!(found("from=2030-01-31T08:00:00.001%2B01:00"), 1);
+    assert_eq!(found("from=2030-01-31T07:00:00.0011Z"), 0);
+    assert_eq!(found("until=2030-01-31T07:00:00.002Z"), 1);
+    assert_eq!(found("until=2030-01-31T07:00:00.001Z"), 0);
+    let purged = json!({"until": "2030-01-31T07:00:00", "dry_run": true});
+    let refused = server.call("POST", "/v1/bulk/mail/kick", Some(purged));
+    assert_eq!(error(&refused), (400, "bad_field".to_owned()));
 }
 
 #[test]

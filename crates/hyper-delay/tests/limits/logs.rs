@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::server::Server;
 
-const REFUSED: usize = 200;
+const WARNINGS: usize = 200;
 
 /// Returns the number of warnings of a kind, including those left out, and the number of their
 /// lines.
@@ -22,15 +22,39 @@ pub(crate) fn accounted(log: &str, kind: &str) -> (usize, usize) {
 fn refused_hosts_are_logged_once_per_second_with_the_number_left_out() {
     let server = Server::start(json!({"allowed_hosts": ["10.0.0.0/8"]}));
     let start = Instant::now();
-    for _ in 0..REFUSED {
+    for _ in 0..WARNINGS {
         drop(TcpStream::connect(server.address).expect("the kernel accepts"));
     }
+    one_line_per_second(&server, start, "the host is not in allowed_hosts");
+}
+
+#[test]
+fn routes_that_look_like_prefixes_are_logged_once_per_second_with_the_number_left_out() {
+    let server = Server::start(json!({}));
+    let start = Instant::now();
+    let mut peer = server.peer();
+    peer.register("mail");
+    for _ in 0..WARNINGS {
+        peer.register("mail*");
+    }
+    one_line_per_second(&server, start, "whose name ends with *");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("ends with *"));
+    assert!(
+        line.is_some_and(|line| line.contains(r#"route "mail*""#)),
+        "{log}"
+    );
+}
+
+/// Waits until the log accounts for all warnings of a kind, and asserts that it has one line per
+/// second.
+fn one_line_per_second(server: &Server, start: Instant, kind: &str) {
     let lines = loop {
-        let (refusals, lines) = accounted(&server.log(), "the host is not in allowed_hosts");
-        if refusals == REFUSED {
+        let (warnings, lines) = accounted(&server.log(), kind);
+        if warnings == WARNINGS {
             break lines;
         }
-        assert!(refusals < REFUSED);
+        assert!(warnings < WARNINGS);
         assert!(start.elapsed() < testkit::PATIENCE, "{}", server.log());
         std::thread::sleep(std::time::Duration::from_millis(20));
     };

@@ -78,6 +78,7 @@ fn a_connection_with_many_routes_closes_in_steps_and_delays_no_consumer() {
     }
     // At the end only the honest route has a consumer.
     honest.until(Peer::all_stats, |stats| stats["routes"] == json!([{
-        "route_key": "a", "waiting": 0, "parked": 0, "in_flight": 0, "dead": 0, "consumers": 1
+        "route_key": "a", "waiting": 0, "parked": 0, "in_flight": 0, "dead": 0, "retrying": 0,
+        "consumers": 1
     }]));
 }

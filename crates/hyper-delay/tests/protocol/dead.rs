@@ -58,10 +58,13 @@ fn a_task_is_dead_after_max_attempts_failures() {
         panic!("there is one: {tasks:?}");
     };
     let died_at = task["died_at"].as_u64().expect("it is a number");
+    let failure = json!({"at": died_at, "kind": "nack"});
     assert!((start..=testkit::request::now()).contains(&died_at));
     assert_eq!(
         *task,
-        json!({"id": "1", "fire_at": 5, "attempt": 3, "died_at": died_at})
+        json!({
+            "id": "1", "fire_at": 5, "attempt": 3, "died_at": died_at, "last_failure": failure,
+        })
     );
     assert!(!more);
 }

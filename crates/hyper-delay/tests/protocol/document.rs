@@ -1,8 +1,8 @@
 //! `PROTOCOL.md` itself: its examples are valid, and its tables are complete.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hyper_delay::protocol::{Code, parse};
+use hyper_delay::protocol::{Code, RequestKind, parse};
 use serde_json::Value;
 
 const TEXT: &str = include_str!("../../PROTOCOL.md");
@@ -15,7 +15,7 @@ fn codes() -> BTreeSet<&'static str> {
         match code {
             BadJson | BadUtf8 | BadBase64 | BadField | MissingField | UnknownKind | LineTooLong
             | TooLong | DuplicateId | DiskFull | Damaged | ShuttingDown | TooManyConnections
-            | TooManyRoutes | Forbidden | Busy | TlsRequired | Quota | Unavailable => {}
+            | TooManyRoutes | Forbidden | Busy | TlsRequired | Quota | Unavailable | Dead => {}
         }
     }
     Code::ALL.iter().map(|code| code.as_str()).collect()
@@ -67,6 +67,9 @@ fn every_example_is_one_line_of_the_protocol() {
         "touched",
         "schedule",
         "cancel",
+        "run_now",
+        "reschedule",
+        "moved",
         "ping",
         "stats",
         "dead",
@@ -102,6 +105,31 @@ fn every_example_is_one_line_of_the_protocol() {
     ] {
         assert!(kinds.contains(kind), "{kind} has no example");
     }
+}
+
+/// The names in a cell of a table.
+fn names(cell: &str) -> BTreeSet<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn the_table_of_kinds_has_every_kind_with_its_fields() {
+    let table = TEXT
+        .split("| kind | fields |")
+        .nth(1)
+        .expect("a table of kinds");
+    let rows = table.lines().skip(2).take_while(|row| row.starts_with('|'));
+    let mut written = BTreeMap::new();
+    for row in rows {
+        let cells: Vec<_> = row.split('|').collect();
+        for kind in names(cells[1]) {
+            let earlier = written.insert(kind, names(cells[2]));
+            assert_eq!(earlier, None, "{kind} is there twice");
+        }
+    }
+    let kinds = RequestKind::ALL.iter();
+    let known = kinds.map(|kind| (kind.name(), kind.fields().collect()));
+    assert_eq!(written, known.collect());
 }
 
 #[test]

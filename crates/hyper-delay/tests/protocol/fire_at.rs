@@ -162,3 +162,61 @@ fn a_time_beyond_max_delay_days_is_refused() {
     peer.send(nack(most));
     peer.quiet();
 }
+
+#[test]
+fn a_time_in_rfc_3339_is_that_of_its_milliseconds_rounded_up() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let task = |at: &str, expires_at: &str| {
+        format!(
+            r#"{{"kind":"schedule","route_key":"a","id":"1","fire_at":{at},"expires_at":{expires_at}}}"#
+        )
+    };
+    let first = peer.ask(&task(
+        r#""2030-01-31T08:00:00.0001+01:00""#,
+        r#""2030-01-31T09:00:00Z""#,
+    ));
+    let (at, expires_at) = (1_896_073_200_001_u64, 1_896_080_400_000_u64);
+    assert_eq!(
+        (&first["kind"], &first["fire_at"]),
+        (&json!("ack"), &json!(at))
+    );
+    // The same content, so it is acknowledged and changes nothing.
+    let again = peer.ask(&task(&at.to_string(), &expires_at.to_string()));
+    assert_eq!(again["kind"], "ack");
+    assert_eq!(
+        peer.code(&task(&(at + 1).to_string(), &expires_at.to_string())),
+        "duplicate_id"
+    );
+    let list = peer.ask(
+        r#"{"kind":"list","from":"2030-01-31T07:00:00.001Z","until":"2030-01-31T07:00:00.002Z"}"#,
+    );
+    let listed = &list["tasks"][0];
+    assert_eq!(
+        (&listed["fire_at"], &listed["expires_at"]),
+        (&json!(at), &json!(expires_at))
+    );
+    let list = peer.ask(r#"{"kind":"list","until":"2030-01-31T07:00:00.001Z"}"#);
+    assert_eq!(list["tasks"], json!([]));
+}
+
+#[test]
+fn a_time_in_rfc_3339_is_refused_with_the_cure() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    for (fire_at, cure) in [
+        ("2030-01-31T08:00:00", "give its offset"),
+        (
+            "2030-01-31T08:00:00+01:00[Europe/Berlin]",
+            "leave out the zone",
+        ),
+        ("2030-02-30T08:00:00Z", "give a time that exists"),
+        ("1960-01-31T08:00:00Z", "0 means now"),
+        ("9000-01-31T08:00:00Z", "max_delay_days"),
+    ] {
+        let error = peer.ask(&with(&format!("\"{fire_at}\"")));
+        assert_eq!(error["code"], "bad_field", "{fire_at}");
+        let message = error["message"].as_str().expect("a message");
+        assert!(message.contains(cure), "{message}");
+    }
+}

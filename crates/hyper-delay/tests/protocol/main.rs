@@ -7,6 +7,7 @@ mod document;
 mod errors;
 mod hello;
 mod lines;
+mod strict;
 
 mod accept;
 mod register;
@@ -19,8 +20,10 @@ mod schedule;
 
 mod ack;
 mod late;
+mod moves;
 mod nack;
 mod retry;
+mod retrying;
 mod same_id;
 
 mod cancel;

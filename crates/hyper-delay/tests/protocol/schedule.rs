@@ -109,6 +109,8 @@ fn a_task_whose_delivery_would_not_fit_into_a_line_is_refused() {
         let reply = peer.ask(&with(&length.to_string(), *length));
         if reply["kind"] == "error" {
             assert_eq!(reply["code"], "too_long");
+            let message = reply["message"].as_str().expect("a message");
+            assert!(message.ends_with("or raise max_line_bytes"), "{message}");
             return false;
         }
         true

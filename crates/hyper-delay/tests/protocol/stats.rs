@@ -19,7 +19,7 @@ fn tasks_are_counted_by_state_and_route() {
     let mut peer = server.peer();
     peer.exact(
         r#"{"kind":"stats"}"#,
-        r#"{"kind":"stats","waiting":0,"parked":0,"in_flight":0,"dead":0,"connections":1,"unknown_acks":0,"orphaned":0,"routes":[],"more":false}"#,
+        r#"{"kind":"stats","waiting":0,"parked":0,"in_flight":0,"dead":0,"retrying":0,"connections":1,"unknown_acks":0,"orphaned":0,"routes":[],"more":false}"#,
     );
     let _third = server.consumer("c");
     for id in ["1", "2", "3"] {
@@ -38,7 +38,7 @@ fn tasks_are_counted_by_state_and_route() {
     peer.stats_until("parked", |stats| stats["parked"] == 3);
     let row = |route: &str, counts: [u64; 4], consumers: u64| {
         let [waiting, parked, in_flight, dead] = counts;
-        json!({"route_key": route, "waiting": waiting, "parked": parked, "in_flight": in_flight, "dead": dead, "consumers": consumers})
+        json!({"route_key": route, "waiting": waiting, "parked": parked, "in_flight": in_flight, "dead": dead, "retrying": 0, "consumers": consumers})
     };
     let rows = [
         row("b", [1, 0, 1, 1], 1),
@@ -48,7 +48,7 @@ fn tasks_are_counted_by_state_and_route() {
     ];
     peer.send(r#"{"kind":"stats"}"#);
     let counts = json!({
-        "kind": "stats", "waiting": 4, "parked": 3, "in_flight": 1, "dead": 1, "connections": 3, "unknown_acks": 1, "orphaned": 0,
+        "kind": "stats", "waiting": 4, "parked": 3, "in_flight": 1, "dead": 1, "retrying": 0, "connections": 3, "unknown_acks": 1, "orphaned": 0,
     });
     let with = |routes: Value, more: bool| {
         let mut stats = counts.clone();

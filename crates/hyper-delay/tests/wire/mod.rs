@@ -3,7 +3,7 @@
 mod request;
 
 use hyper_delay::protocol::{
-    Delivery, Due, Line, Lines, Refusal, Reply, Request, Schedule, TaskRequest, parse,
+    Delivery, Due, Line, Lines, Refusal, Reply, Request, Schedule, TaskRequest, parse, parse_strict,
 };
 use serde_json::Value;
 
@@ -24,7 +24,12 @@ pub(crate) fn check(bytes: &[u8]) {
         .into_iter()
         .filter_map(|(_, line)| line)
     {
-        match parse(&line) {
+        let parsed = parse(&line);
+        match parse_strict(&line) {
+            Ok(strict) => assert_eq!(parsed, Ok(strict)),
+            Err(refusal) => check_refusal(&refusal),
+        }
+        match parsed {
             Ok(line) => check_line(&line),
             Err(refusal) => check_refusal(&refusal),
         }
@@ -64,6 +69,7 @@ fn model(limit: usize, bytes: &[u8]) -> Vec<Numbered> {
         .collect()
 }
 
+/// Encodes a line and parses it again, on a strict connection, too.
 fn check_line(line: &Line) {
     let text = encode(line);
     assert_eq!(
@@ -71,6 +77,14 @@ fn check_line(line: &Line) {
         Ok(line),
         "{}",
         String::from_utf8_lossy(&text)
+    );
+    let is_refused = matches!(
+        &line.request,
+        Request::Task(TaskRequest::Register { route, .. }) if route.ends_with('*')
+    );
+    assert_eq!(
+        parse_strict(&text).ok().as_ref(),
+        Some(line).filter(|_| !is_refused)
     );
     if let Request::Task(TaskRequest::Schedule(schedule)) = &line.request {
         check_delivery(schedule);

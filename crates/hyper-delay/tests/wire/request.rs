@@ -4,8 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_delay::{
     access::Secret,
     protocol::{
-        Accept, AdminRequest, BulkRequest, Compression, Due, Filter, Line, Named, ReadRequest,
-        Request, Schedule, SessionRequest, State, TaskRequest,
+        Accept, AdminRequest, BulkAct, BulkRequest, Compression, Due, Filter, Line, MoveTo, Named,
+        ReadRequest, Request, Schedule, SessionRequest, State, TaskRequest,
     },
 };
 use serde_json::{Value, json};
@@ -36,7 +36,9 @@ pub(crate) fn encode(of: &Line) -> Vec<u8> {
 fn session(request: &SessionRequest) -> Value {
     match request {
         SessionRequest::Auth => json!({ "kind": "auth" }),
-        SessionRequest::Hello { protocol } => json!({ "kind": "hello", "protocol": protocol }),
+        SessionRequest::Hello { protocol, strict } => {
+            json!({ "kind": "hello", "protocol": protocol, "strict": strict })
+        }
     }
 }
 
@@ -75,6 +77,15 @@ fn task(request: &TaskRequest) -> Value {
         TaskRequest::Cancel { route, id } => {
             json!({ "kind": "cancel", "route_key": &**route, "id": &**id })
         }
+        TaskRequest::Move { route, id, to } => match to {
+            MoveTo::Now => json!({ "kind": "run_now", "route_key": &**route, "id": &**id }),
+            MoveTo::At(due) => json!({
+                "kind": "reschedule",
+                "route_key": &**route,
+                "id": &**id,
+                "due": due,
+            }),
+        },
         TaskRequest::Ping => json!({ "kind": "ping" }),
     }
 }
@@ -119,9 +130,16 @@ fn read(request: &ReadRequest) -> Value {
         ReadRequest::Audit { before, limit } => {
             json!({ "kind": "audit", "before": before, "limit": limit })
         }
-        ReadRequest::Reasons { route, after } => {
-            json!({ "kind": "reasons", "route_key": route.as_deref(), "after": after.as_deref() })
-        }
+        ReadRequest::Reasons {
+            route,
+            state,
+            after,
+        } => json!({
+            "kind": "reasons",
+            "route_key": route.as_deref(),
+            "state": state.as_str(),
+            "after": after.as_deref(),
+        }),
         ReadRequest::Count(of) => bulk(of, true),
         ReadRequest::Backup { offset } => json!({ "kind": "backup", "offset": offset }),
     }
@@ -143,15 +161,16 @@ fn admin(request: &AdminRequest) -> Value {
 }
 
 fn bulk(bulk: &BulkRequest, dry_run: bool) -> Value {
-    with_filter(
-        json!({
-            "kind": bulk.act.as_str(),
-            "route_key": &*bulk.route,
-            "in_flight": bulk.in_flight,
-            "dry_run": dry_run,
-        }),
-        &bulk.filter,
-    )
+    let mut object = json!({
+        "kind": bulk.act.as_str(),
+        "route_key": &*bulk.route,
+        "dry_run": dry_run,
+    });
+    if bulk.act == BulkAct::Purge {
+        object["in_flight"] = json!(bulk.in_flight);
+        return object;
+    }
+    with_filter(object, &bulk.filter)
 }
 
 fn with_filter(mut object: Value, filter: &Filter) -> Value {

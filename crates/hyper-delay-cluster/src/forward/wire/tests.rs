@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use hyper_delay_engine::scheduler::DeliveryName;
 use hyper_delay_protocol::{
-    BulkAct, BulkRequest, Compression, Due, Filter, Headers, Schedule, Terms,
+    BulkAct, BulkRequest, Compression, Due, Filter, Headers, MoveTo, Schedule, Terms,
     access::{Grant, Right, TokenEntry},
 };
 
@@ -154,6 +154,18 @@ fn cancels_keep_their_bytes() {
         id: id(),
     };
     assert_task(cancel, "08 046d61696c 027431");
+}
+
+#[test]
+fn moves_keep_their_bytes() {
+    for (to, expected) in [(MoveTo::Now, "00"), (MoveTo::At(300), "01 ac02")] {
+        let moved = RouteRequest::Move {
+            route: route(),
+            id: id(),
+            to,
+        };
+        assert_task(moved, &format!("19 046d61696c 027431 {expected}"));
+    }
 }
 
 #[test]

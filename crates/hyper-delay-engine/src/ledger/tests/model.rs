@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ledger::{KickedTask, Op, Outcome, ScheduleOrder, Sweep, SweepAct, TaskRevision};
+use crate::ledger::{
+    KickedTask, MovedTask, NewDueTime, Op, Outcome, ScheduleOrder, Sweep, SweepAct, TaskMove,
+    TaskRevision, Unmoved,
+};
 use hyper_delay_protocol::{Due, LastFailure, Terms};
 use hyper_delay_store::record::Place;
 
@@ -113,6 +116,7 @@ impl Model {
                 let removed = self.tasks.remove(&named(route, id));
                 assert_eq!(outcome, Outcome::Cancelled(removed.map(|task| task.seq)));
             }
+            Op::Move(wanted) => assert_eq!(outcome, self.move_task(wanted)),
             Op::Kick { route, id, at } => {
                 let dead = self.tasks.get_mut(&named(route, id));
                 let dead = dead.filter(|task| matches!(task.place, Place::Dead(_)));
@@ -209,6 +213,36 @@ impl Model {
             terms: order.terms.clone(),
         };
         self.tasks.insert(name, task);
+    }
+
+    /// Only the place of a task changes.
+    fn move_task(&mut self, wanted: &TaskMove) -> Outcome {
+        let Some(task) = self.tasks.get_mut(&named(&wanted.route, &wanted.id)) else {
+            return Outcome::NotMoved(Unmoved::NotFound);
+        };
+        let (NewDueTime::At(at) | NewDueTime::NotAfter(at)) = wanted.due;
+        let expires_at = task.terms.as_ref().and_then(|terms| terms.expires_at);
+        match (task.place, wanted.due) {
+            _ if wanted.in_flight == Some(task.seq) => {
+                return Outcome::NotMoved(Unmoved::InFlight);
+            }
+            (Place::Dead(_), _) => return Outcome::NotMoved(Unmoved::Dead),
+            _ if expires_at.is_some_and(|expires_at| expires_at <= at) => {
+                return Outcome::NotMoved(Unmoved::Expires(expires_at.unwrap()));
+            }
+            (Place::Waiting(due) | Place::Parked(due), NewDueTime::NotAfter(at)) if due <= at => {}
+            _ => task.place = Place::Waiting(at),
+        }
+        Outcome::Moved(MovedTask {
+            seq: task.seq,
+            due: match task.place {
+                Place::Waiting(due) | Place::Parked(due) | Place::Dead(due) => due,
+            },
+            is_parked: matches!(task.place, Place::Parked(_)),
+            attempt: task.attempt,
+            failures: task.failures,
+            terms: task.terms.clone(),
+        })
     }
 
     fn sweep(&mut self, sweep: &Sweep, outcome: Outcome) {

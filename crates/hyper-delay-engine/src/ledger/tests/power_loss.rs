@@ -1,8 +1,17 @@
 //! A fixed history with every operation, and a power loss after each write.
 
 use super::world::{World, expiring, failure, schedule};
-use crate::ledger::{Op, Outcome};
+use crate::ledger::{NewDueTime, Op, Outcome, TaskMove};
 use hyper_delay_store::{Durability, fake::Syncs};
+
+fn moved(due: NewDueTime) -> Op {
+    Op::Move(TaskMove {
+        route: "r".into(),
+        id: "a".into(),
+        due,
+        in_flight: None,
+    })
+}
 
 /// The operations in order. Some depend on the state of the world before them.
 fn history() -> Vec<fn(&World) -> Op> {
@@ -34,7 +43,11 @@ fn history() -> Vec<fn(&World) -> Op> {
             failures: 1,
             failure: None,
         },
-        |_| Op::AdvanceLowWater(20_000),
+        |_| moved(NewDueTime::At(35_000)),
+        |world| Op::Park(world.revision("r", "a")),
+        |_| moved(NewDueTime::NotAfter(40_000)),
+        |_| moved(NewDueTime::NotAfter(18_000)),
+        |_| Op::AdvanceLowWater(18_000),
         |world| Op::Bury {
             revision: world.revision("r", "a"),
             at: 31_000,

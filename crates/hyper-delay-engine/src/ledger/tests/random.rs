@@ -6,7 +6,9 @@ use super::{
     model::named,
     world::{World, failure, schedule},
 };
-use crate::ledger::{Actor, AuditedOp, NewBulkJob, Op, Sweep, SweepAct, TaskRevision};
+use crate::ledger::{
+    Actor, AuditedOp, NewBulkJob, NewDueTime, Op, Sweep, SweepAct, TaskMove, TaskRevision,
+};
 use hyper_delay_protocol::{Filter, Headers, Terms};
 use hyper_delay_store::{
     Durability,
@@ -71,7 +73,7 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let op = (
-        0_u8..19,
+        0_u8..21,
         select(vec!["r", "s", "rs"]),
         select(vec!["a", "b", "c", "ra"]),
         10_000_u64..10_010,
@@ -121,6 +123,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
         return None;
     };
     let current = world.revision(route, id);
+    let current_seq = current.seq;
     let revision = TaskRevision {
         seq: current.seq - u64::from(stale && current.seq > 0),
         ..current
@@ -198,6 +201,15 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
                 },
             })
         }
+        18 | 19 => Op::Move(TaskMove {
+            route: revision.route,
+            id: revision.id,
+            due: match small {
+                0 => NewDueTime::NotAfter(at),
+                _ => NewDueTime::At(at),
+            },
+            in_flight: stale.then_some(current_seq),
+        }),
         13 if stale => audited(Op::BeginBulk(Box::new(NewBulkJob {
             act: JobAction::Purge,
             route: route.into(),

@@ -7,10 +7,15 @@ use std::{
 
 use super::World;
 use crate::scheduler::ConsumerId;
-use hyper_delay_protocol::Reply;
+use hyper_delay_protocol::{Code, Refusal, Reply};
 
 /// The route and the id of a task.
 pub(super) type Name = (Arc<str>, Arc<str>);
+
+/// Whether a move was refused: the task is dead, or expires before.
+fn is_of_a_move(refusal: &Refusal) -> bool {
+    refusal.code == Code::Dead || refusal.message.starts_with("due is ")
+}
 
 /// What a client knows of a task. Requests are numbered.
 #[derive(Debug, Default)]
@@ -23,8 +28,12 @@ pub(super) struct KnownTask {
     pub(super) removed: Option<u64>,
     /// Whether a revision may have expired.
     pub(super) may_expire: bool,
-    /// The earliest time it was scheduled for, over all revisions, in Unix milliseconds.
+    /// The earliest time it was scheduled for or moved to, over all revisions, in Unix milliseconds.
     pub(super) earliest: Option<u64>,
+    /// Moves without a reply yet.
+    pub(super) moving: usize,
+    /// The revision that the latest move has moved, and when it is due, in Unix milliseconds.
+    pub(super) moved: Option<(u64, u64)>,
 }
 
 impl KnownTask {
@@ -71,6 +80,20 @@ impl Client {
             match reply {
                 Reply::Scheduled { id, route, fire_at } => {
                     self.known(&route, &id).acknowledged(fire_at);
+                }
+                Reply::Error(refusal) if is_of_a_move(&refusal) => {
+                    let (route, id) = (refusal.route.unwrap(), refusal.id.unwrap());
+                    self.known(&route, &id).moving -= 1;
+                }
+                Reply::Moved { id, route, due, .. } => {
+                    let known = self.known(&route, &id);
+                    known.moving -= 1;
+                    if let Some(due) = due {
+                        let seq = world.committer.moved.pop_front();
+                        let seq = seq.expect("a move was committed");
+                        // A later move that is on its way can bring it forward.
+                        known.moved = (known.moving == 0).then_some((seq, due));
+                    }
                 }
                 Reply::Error(refusal) => {
                     // One without an id is of a bulk operation.

@@ -262,8 +262,9 @@ impl World {
         delay_ms: Option<u64>,
         failed: bool,
     ) {
-        if !failed {
-            self.unharmed(delivered);
+        match failed {
+            true => self.failed(delivered),
+            false => self.unharmed(delivered),
         }
         self.nodes.answered(delivered.consumer, &delivered.id);
         self.forget(delivered);

@@ -17,6 +17,8 @@ pub(super) struct Committer {
     /// The revisions that a cancel or a confirmed ack removed, in the order of the replies to come.
     pub(super) cancelled: VecDeque<u64>,
     pub(super) finished: VecDeque<u64>,
+    /// The revisions that were moved, in the order of the replies to come.
+    pub(super) moved: VecDeque<u64>,
 }
 
 impl Committer {
@@ -27,6 +29,7 @@ impl Committer {
             reported: Vec::new(),
             cancelled: VecDeque::new(),
             finished: VecDeque::new(),
+            moved: VecDeque::new(),
         }
     }
 
@@ -71,6 +74,7 @@ impl Committer {
                 (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
                     self.cancelled.push_back(*seq);
                 }
+                (_, _, Outcome::Moved(moved)) => self.moved.push_back(moved.seq),
                 (Op::Finish(revision), CommitToken::Reply(_), Outcome::Applied(true)) => {
                     self.finished.push_back(revision.seq);
                 }

@@ -1,13 +1,13 @@
 //! The invariants of the scheduler and the disk after every step.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::World;
 use crate::ledger::{LedgerView, Op, Outcome, Position};
 use crate::scheduler::{
     CommitJob, Scheduler,
     rate_limits::RateKey,
-    task::{DeliveryState, DueBy},
+    task::{DeliveryState, DueBy, PendingChange},
 };
 use crate::shard::ShardId;
 use hyper_delay_store::{
@@ -163,7 +163,7 @@ fn will_be_read(scheduler: &Scheduler<Fake>, position: Position) -> bool {
 /// Each task in memory has what its state says, and nothing else has a timer.
 fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
     let scheduler = world.server.scheduler();
-    let under_way = under_way(world);
+    let (under_way, moving) = (under_way(world), moving(world));
     let (mut waiting, mut resting, mut in_flight) = (0, 0, 0);
     for (seq, task, state) in scheduler.tasks.iter() {
         let most = world.outcomes.most_failures(seq);
@@ -180,6 +180,11 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                 assert!(*due != DueBy::Wall || !task.is_parked());
             }
             DeliveryState::Ready => {
+                let name = (task.route.clone(), task.id.clone());
+                assert!(
+                    !moving.contains(&name) || !on_disk.contains(&seq),
+                    "{task:?} is not held while it is moved"
+                );
                 assert!(
                     !scheduler.paused.contains(&task.route),
                     "{task:?} is paused"
@@ -219,8 +224,10 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                 }
             }
             DeliveryState::Committing(change) => {
+                let name = (task.route.clone(), task.id.clone());
+                let is_held = *change == PendingChange::Move && moving.contains(&name);
                 assert!(
-                    under_way.contains(&seq),
+                    under_way.contains(&seq) || is_held,
                     "{change:?} of {task:?} is not in flight"
                 );
             }
@@ -280,6 +287,17 @@ fn under_way(world: &World) -> BTreeSet<u64> {
     submitted.chain(on_disk).filter_map(seq_of).collect()
 }
 
+/// The names of the tasks with a move that is not on disk, or not reported.
+fn moving(world: &World) -> BTreeSet<(Arc<str>, Arc<str>)> {
+    let submitted = world.committer.jobs.iter().map(|job| &job.op);
+    let on_disk = world.committer.reported.iter().map(|job| &job.op);
+    let moves = submitted.chain(on_disk).filter_map(|op| match op {
+        Op::Move(wanted) => Some((wanted.route.clone(), wanted.id.clone())),
+        _ => None,
+    });
+    moves.collect()
+}
+
 /// The revisions of which something is on disk that the scheduler was not told.
 fn unreported(world: &World) -> BTreeSet<u64> {
     let reported =
@@ -290,6 +308,7 @@ fn unreported(world: &World) -> BTreeSet<u64> {
             .filter_map(|committed| match &committed.outcome {
                 Outcome::Scheduled { seq, .. } => Some(*seq),
                 Outcome::Kicked(kicked) => kicked.as_ref().map(|kicked| kicked.seq),
+                Outcome::Moved(moved) => Some(moved.seq),
                 _ => seq_of(&committed.op),
             });
     reported.collect()
@@ -307,6 +326,7 @@ fn seq_of(op: &Op) -> Option<u64> {
         Op::Schedule(_)
         | Op::Cancel { .. }
         | Op::Kick { .. }
+        | Op::Move(_)
         | Op::Delete { .. }
         | Op::Pause(_)
         | Op::Resume(_)

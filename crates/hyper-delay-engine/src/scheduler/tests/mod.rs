@@ -17,6 +17,7 @@ mod invariants;
 mod last_failure;
 mod lent_credit;
 mod memory;
+mod moves;
 mod operator_requests;
 mod outcomes;
 mod random;

@@ -9,6 +9,8 @@ use crate::scheduler::ConsumerId;
 pub(super) struct Outcomes {
     /// The copies of a round that were written, or can have been, and were not declined.
     written: BTreeMap<(u64, u32), BTreeSet<ConsumerId>>,
+    /// The rounds of which a copy was given back as failed. It can be reported again afterwards.
+    failed: BTreeSet<(u64, u32)>,
     /// The number of copies that ended without a failure.
     unharmed: BTreeMap<u64, u32>,
     /// The number of copies that can have failed otherwise.
@@ -31,6 +33,11 @@ impl Outcomes {
         self.unwritten(seq);
     }
 
+    /// A copy that is in flight is given back as failed.
+    pub(super) fn failed(&mut self, seq: u64, attempt: u32) {
+        self.failed.insert((seq, attempt));
+    }
+
     /// Nothing of a copy was written.
     pub(super) fn unwritten(&mut self, seq: u64) {
         *self.unharmed.entry(seq).or_default() += 1;
@@ -44,10 +51,13 @@ impl Outcomes {
     /// The most failures that a revision can have: those of rounds of which a copy was written, and
     /// each end without a failure after the tenth.
     pub(super) fn most_failures(&self, seq: u64) -> u32 {
-        let rounds = self.written.range((seq, 0)..=(seq, u32::MAX));
+        let (from, to) = ((seq, 0), (seq, u32::MAX));
+        let rounds = self.written.range(from..=to);
         let written = rounds.filter(|(_, consumers)| !consumers.is_empty());
+        let written = written.map(|(round, _)| round);
+        let failed: BTreeSet<_> = self.failed.range(from..=to).chain(written).collect();
         let unharmed = self.unharmed.get(&seq).copied().unwrap_or(0);
         let others = self.others.get(&seq).copied().unwrap_or(0);
-        u32::try_from(written.count()).unwrap() + unharmed.saturating_sub(10) + others
+        u32::try_from(failed.len()).unwrap() + unharmed.saturating_sub(10) + others
     }
 }

@@ -23,7 +23,9 @@ use crate::{
 };
 use cluster::{ClusterEvent, Reports};
 use history::{HistoryEvent, history_event};
-use hyper_delay_protocol::{AdminRequest, BulkAct, Due, Filter, RegisterMode, TaskRequest, Terms};
+use hyper_delay_protocol::{
+    AdminRequest, BulkAct, Due, Filter, MoveTo, RegisterMode, TaskRequest, Terms,
+};
 use hyper_delay_store::{Space, record::key};
 use options::{Options, options};
 use step::step;
@@ -91,9 +93,15 @@ fn live(history: impl IntoIterator<Item = InCluster>, options: &Options, start: 
 }
 
 fn check_delivery(client: &mut Client, delivered: &Delivered) {
+    let latest = client.latest;
     let known = client.known(&delivered.route, &delivered.id);
     let earliest = known.earliest.expect("it was scheduled");
-    assert!(earliest <= client.latest, "{delivered:?} is early");
+    assert!(earliest <= latest, "{delivered:?} is early");
+    let moved = known.moved.filter(|(seq, _)| *seq == delivered.seq);
+    assert!(
+        moved.is_none_or(|(_, due)| due <= latest),
+        "{delivered:?} was moved to {moved:?}"
+    );
     let is_gone = client.gone.contains(&delivered.seq);
     assert!(
         !is_gone,

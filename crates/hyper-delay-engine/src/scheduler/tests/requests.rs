@@ -9,8 +9,8 @@ use crate::{
     scheduler::{ConsumerId, OperatorRequest},
 };
 use hyper_delay_protocol::{
-    AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Due, Filter, Headers, Reply,
-    Schedule, TaskRequest, Terms,
+    AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Due, Filter, Headers,
+    MoveTo, Reply, Schedule, TaskRequest, Terms,
 };
 
 /// Returns a request as the connection of a consumer sends it.
@@ -130,6 +130,11 @@ impl World {
         self.ask(0, TaskRequest::Cancel { route, id });
     }
 
+    pub(super) fn move_task(&mut self, route: &str, id: &str, to: MoveTo) {
+        let (route, id) = (route.into(), id.into());
+        self.ask(0, TaskRequest::Move { route, id, to });
+    }
+
     pub(super) fn bulk(&mut self, act: BulkAct, route: &str, filter: Filter) {
         let bulk = BulkRequest {
             act,
@@ -155,6 +160,7 @@ impl World {
     }
 
     pub(super) fn nack_delivery(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
+        self.failed(delivered);
         self.ask(delivered.consumer, delivered.nack(delay_ms, true));
     }
 
@@ -166,17 +172,24 @@ impl World {
 
     /// A delivery is declined, if it is in flight.
     pub(super) fn unharmed(&mut self, delivered: &Delivered) {
-        let Delivered {
-            consumer,
-            seq,
-            attempt,
-            ..
-        } = *delivered;
-        let consumers = &self.server.scheduler().consumers;
-        let copy = consumers.in_flight_of(consumer, &delivered.name());
-        if copy.is_some_and(|copy| copy.seq == seq) {
-            self.outcomes.copy_end(seq, attempt, consumer);
+        if self.has_in_flight(delivered) {
+            self.outcomes
+                .copy_end(delivered.seq, delivered.attempt, delivered.consumer);
         }
+    }
+
+    /// A delivery is given back as failed, if it is in flight.
+    pub(super) fn failed(&mut self, delivered: &Delivered) {
+        if self.has_in_flight(delivered) {
+            self.outcomes.failed(delivered.seq, delivered.attempt);
+        }
+    }
+
+    /// Whether a delivery is in flight.
+    fn has_in_flight(&self, delivered: &Delivered) -> bool {
+        let consumers = &self.server.scheduler().consumers;
+        let copy = consumers.in_flight_of(delivered.consumer, &delivered.name());
+        copy.is_some_and(|copy| copy.seq == delivered.seq)
     }
 
     pub(super) fn touch(&mut self, delivered: &Delivered, extend_ms: Option<u64>) {

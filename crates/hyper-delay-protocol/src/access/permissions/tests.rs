@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::{
-    SessionRequest,
+    MoveTo, SessionRequest,
     access::{Routes, grant::Proof},
     parse,
 };
@@ -32,7 +32,7 @@ const FREE: [&str; 3] = [
 ];
 
 /// Requests that need one right: on the route if they name one, otherwise on any route.
-const REQUESTS: [(&str, Right); 21] = [
+const REQUESTS: [(&str, Right); 23] = [
     (r#"{"kind":"register","route_key":"mail1"}"#, Right::Consume),
     (
         r#"{"kind":"unregister","route_key":"mail1"}"#,
@@ -47,6 +47,14 @@ const REQUESTS: [(&str, Right); 21] = [
     (r#"{"kind":"touch","id":"x"}"#, Right::Consume),
     (
         r#"{"kind":"cancel","route_key":"mail1","id":"x"}"#,
+        Right::Schedule,
+    ),
+    (
+        r#"{"kind":"run_now","route_key":"mail1","id":"x"}"#,
+        Right::Schedule,
+    ),
+    (
+        r#"{"kind":"reschedule","route_key":"mail1","id":"x","due":0}"#,
         Right::Schedule,
     ),
     (r#"{"kind":"stats"}"#, Right::Admin),
@@ -107,6 +115,10 @@ fn kind(request: &Request) -> &'static str {
             TaskRequest::Nack { .. } => "nack",
             TaskRequest::Touch { .. } => "touch",
             TaskRequest::Cancel { .. } => "cancel",
+            TaskRequest::Move {
+                to: MoveTo::Now, ..
+            } => "run_now",
+            TaskRequest::Move { .. } => "reschedule",
             TaskRequest::Ping => "ping",
         },
         Request::Read(request) => match request {

@@ -15,7 +15,7 @@ fn requests_of_operators_are_parsed() {
         limit: 100,
         payload: false,
     };
-    let requests: [(&str, Request); 12] = [
+    let requests: [(&str, Request); 13] = [
         (
             r#""get","route_key":"r","id":"x","payload":true"#,
             ReadRequest::Get {
@@ -54,7 +54,17 @@ fn requests_of_operators_are_parsed() {
             r#""reasons","route_key":"r","after":"a""#,
             ReadRequest::Reasons {
                 route: Some(route.clone()),
+                state: TaskState::Dead,
                 after: after.clone(),
+            }
+            .into(),
+        ),
+        (
+            r#""reasons","state":"retrying""#,
+            ReadRequest::Reasons {
+                route: None,
+                state: TaskState::Retrying,
+                after: None,
             }
             .into(),
         ),
@@ -103,6 +113,28 @@ fn requests_of_operators_are_parsed() {
     ];
     for (line, request) in requests {
         assert_eq!(request_of(&format!("{{\"kind\":{line}}}")), request);
+    }
+}
+
+#[test]
+fn a_range_of_time_may_be_in_rfc_3339() {
+    for start in [
+        r#""kind":"list""#,
+        r#""kind":"dead","route_key":"r""#,
+        r#""kind":"delete_all","route_key":"r""#,
+    ] {
+        let texts = r#""from":"2024-11-26T10:20:00Z","until":"2024-11-26T11:20:00.0001+01:00""#;
+        let millis = r#""from":"1732616400000","until":1732616400001"#;
+        assert_eq!(
+            request_of(&format!("{{{start},{texts}}}")),
+            request_of(&format!("{{{start},{millis}}}"))
+        );
+        refused_values(
+            start,
+            "until",
+            &["\"2024-11-26T10:20:00\""],
+            "give its offset from UTC, too: Z, or one such as +01:00",
+        );
     }
 }
 

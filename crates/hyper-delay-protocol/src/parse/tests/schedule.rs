@@ -42,7 +42,8 @@ fn a_schedule_needs_only_its_time() {
         assert_eq!(refusal.id.as_deref(), Some("x"));
         assert_eq!(
             refusal.message,
-            "fire_at is missing: give it in Unix milliseconds, or delay_ms in milliseconds from now"
+            "fire_at is missing: give it in Unix milliseconds or RFC 3339, or delay_ms in \
+             milliseconds from now"
         );
     }
 }
@@ -128,7 +129,61 @@ fn a_time_is_a_whole_number_or_its_digits_in_a_string() {
             "[5]",
             "{}",
         ],
-        "give Unix milliseconds from 0 to 2^53, as a whole number",
+        "give Unix milliseconds from 0 to 2^53, as a whole number, or a time in RFC 3339 such as \
+         \"2030-01-31T08:00:00Z\"",
+    );
+}
+
+#[test]
+fn a_time_may_be_in_rfc_3339() {
+    let line = r#"{"kind":"schedule","fire_at":"2024-11-26T11:20:00.0001+01:00","expires_at":"2024-11-26T10:20:01z"}"#;
+    let in_millis = r#"{"kind":"schedule","fire_at":1732616400001,"expires_at":1732616401000}"#;
+    assert_eq!(task_of(line), task_of(in_millis));
+    let escaped = r#"{"kind":"schedule","fire_at":"\u0032024-11-26T10:20:00Z"}"#;
+    assert_eq!(
+        task_of(escaped),
+        task_of(r#"{"kind":"schedule","fire_at":1732616400000}"#)
+    );
+    for (value, cure) in [
+        (
+            "2024-11-26T10:20:00",
+            "give its offset from UTC, too: Z, or one such as +01:00",
+        ),
+        (
+            "2024-11-26T11:20:00+01:00[Europe/Berlin]",
+            "leave out the zone in brackets: only the offset counts",
+        ),
+        (
+            "1969-12-31T23:59:59Z",
+            "give a time from 1970 on; 0 means now",
+        ),
+        (
+            "9999-12-31T23:59:59Z",
+            "give a time that exists, from 1970-01-01T00:00:00Z to 9999-12-30T22:00:00Z",
+        ),
+        (
+            "2024-11-26",
+            "give a time in RFC 3339 such as 2030-01-31T08:00:00Z, with at most 9 digits of a \
+             fraction",
+        ),
+        (
+            "1973-03-03T09:46:39.999Z",
+            "give a time from 1973-03-03T09:46:40Z on, or 0 for now; the milliseconds of earlier \
+             ones look like Unix seconds",
+        ),
+    ] {
+        let value = format!("\"{value}\"");
+        for (before, field) in [
+            (r#""kind":"schedule""#, "fire_at"),
+            (r#""kind":"schedule","fire_at":0"#, "expires_at"),
+        ] {
+            refused_values(before, field, &[&value], cure);
+        }
+    }
+    let first = task_of(r#"{"kind":"schedule","fire_at":"1973-03-03T09:46:40Z"}"#);
+    assert_eq!(
+        first,
+        task_of(r#"{"kind":"schedule","fire_at":100000000000}"#)
     );
 }
 

@@ -1,7 +1,7 @@
 //! Replies to operators.
 
 use super::*;
-use crate::Filter;
+use crate::{FailureKind, Filter};
 
 #[test]
 fn replies_to_operators_have_their_fields() {
@@ -78,11 +78,18 @@ fn replies_to_operators_have_their_fields() {
     let reason = ReasonRow {
         route: "r".into(),
         reason: "".into(),
+        failure: None,
         tasks: 5,
+    };
+    let retrying = ReasonRow {
+        failure: Some(FailureKind::AckTimeout),
+        ..reason.clone()
     };
     let text = r#"{"route_key":"r","reason":"","tasks":5}"#;
     assert_eq!(reason.length(), text.len());
-    let reasons = vec![reason];
+    let text =
+        format!(r#"{text},{{"route_key":"r","reason":"","failure":"ack_timeout","tasks":5}}"#);
+    let reasons = vec![reason, retrying];
     assert_eq!(
         line(
             &Reply::Reasons {

@@ -21,7 +21,9 @@ use hyper_delay_engine::{
     ledger::{Ledger, Op, ScheduleOrder, TaskRevision},
     sizes::Sizes,
 };
-use hyper_delay_protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter};
+use hyper_delay_protocol::{
+    BulkAct, BulkRequest, Compression, DeadTask, FailureKind, Filter, LastFailure, TaskState,
+};
 use hyper_delay_store::{Durability, fake::Fake};
 
 const PAYLOAD: &[u8] = b"hello";
@@ -37,7 +39,8 @@ struct World {
 }
 
 impl World {
-    /// Waiting, parked and dead tasks of two routes, `count` each.
+    /// Waiting, parked and dead tasks of two routes, `count` each. Every second waiting and parked one
+    /// is retrying.
     fn new(count: u64) -> Self {
         let store = Arc::new(Fake::default());
         let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
@@ -63,6 +66,22 @@ impl World {
                 seq: number + 1,
                 attempt: 1,
             };
+            let fails = number / 6 % 2 == 0;
+            if fails && number / 2 % 3 != 2 {
+                let failure = LastFailure {
+                    at: 900,
+                    kind: FailureKind::Nack,
+                    reason: (number / 12 % 2 == 0).then(|| "x".into()),
+                };
+                let retry = Op::Retry {
+                    revision: revision.clone(),
+                    at: 1_000 + number,
+                    attempt: 1,
+                    failures: 1,
+                    failure: Some(Box::new(failure)),
+                };
+                ledger.apply(&retry, 0).unwrap();
+            }
             let op = match number / 2 % 3 {
                 0 => continue,
                 1 => Op::Park(revision),
@@ -171,6 +190,7 @@ fn lists() -> Vec<ListRequest> {
             Some(TaskState::Waiting),
             Some(TaskState::Parked),
             Some(TaskState::Dead),
+            Some(TaskState::Retrying),
         ] {
             for (limit, payload) in [(1, false), (100, true), (1_000, false), (1_000, true)] {
                 lists.push(ListRequest {
@@ -250,10 +270,25 @@ async fn every_request_reads_a_bounded_number_of_keys() {
             );
         }
         let reasons = async |responder: Responder<'_, Fake>| {
-            operator_queries::reasons(responder, None, None).await;
+            operator_queries::reasons(responder, None, TaskState::Dead, None).await;
         };
         let (reply, read) = world.ask(reasons).await;
         assert!(read <= MOST, "{read} keys for {reply:?}");
+        let reasons = async |responder: Responder<'_, Fake>| {
+            operator_queries::reasons(responder, None, TaskState::Retrying, None).await;
+        };
+        let (reply, read) = world.ask(reasons).await;
+        assert!(read <= MOST, "{read} keys for {reply:?}");
+        let Reply::Reasons { reasons, next } = reply else {
+            panic!("{reply:?}");
+        };
+        assert!(
+            reasons
+                .iter()
+                .all(|row| row.failure == Some(FailureKind::Nack))
+        );
+        let sum: u64 = reasons.iter().map(|row| row.tasks).sum();
+        assert_eq!(sum == 2 * count, next.is_none(), "{sum} of {count}");
         let jobs = async |responder: Responder<'_, Fake>| operator_queries::jobs(responder).await;
         let (_, read) = world.ask(jobs).await;
         assert!(read <= MOST, "{read} keys for the jobs");
@@ -292,6 +327,9 @@ async fn pages_of_a_list_have_every_task_once() {
             Some(_) => 0,
         };
         let states = if list.state.is_some() { 1 } else { 3 };
+        if list.state == Some(TaskState::Retrying) {
+            assert!(all.iter().all(|task| task.last_failure.is_some()));
+        }
         assert_eq!(all.len(), routes * states * 40, "{list:?}");
         let mut ids: Vec<_> = all.iter().map(|task| task.id.clone()).collect();
         ids.sort();
@@ -305,6 +343,39 @@ async fn pages_of_a_list_have_every_task_once() {
                 .as_ref()
                 .map(|content| content.payload.as_deref());
             assert_eq!(payload, list.payload.then_some(Some(PAYLOAD)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn retrying_tasks_are_filtered_by_reason_and_time() {
+    let world = World::new(40);
+    let list = |route: Option<&str>, reason: Option<&str>, from, until| ListRequest {
+        route: route.map(Arc::from),
+        state: Some(TaskState::Retrying),
+        filter: Filter {
+            reason: reason.map(Arc::from),
+            from,
+            until,
+        },
+        after: None,
+        limit: 1_000,
+        payload: false,
+    };
+    for (request, count) in [
+        (list(None, None, None, None), 80),
+        (list(Some("a"), None, None, None), 40),
+        (list(Some("a"), Some("x"), None, None), 20),
+        (list(Some("a"), Some(""), None, None), 20),
+        (list(Some("a"), Some("y"), None, None), 0),
+        // The first twelve tasks of both routes, of which a third are dead.
+        (list(Some("a"), None, None, Some(1_012)), 2),
+        (list(None, None, Some(1_012), None), 76),
+    ] {
+        let (tasks, next, _) = world.list(&request).await;
+        assert_eq!((tasks.len(), next), (count, None), "{request:?}");
+        for task in tasks {
+            assert!(matches!(task.state, TaskState::Waiting | TaskState::Parked));
         }
     }
 }

@@ -24,12 +24,16 @@ const find = (() => {
   // 0 is the usual way to schedule a task for now.
   const planned = (millis) => (millis ? when(millis) : 'at once');
 
+  const KINDS = { nack: 'given back', ack_timeout: 'ack timeout', connection_lost: 'connection lost', target: 'could not be delivered' };
+  const failure = ({ at, kind, reason }) => `${when(at)}, ${KINDS[kind] ?? kind}${reason ? `: ${reason}` : ''}`;
+
   const describe = (task) => {
     const rows = [['Route', task.route_key], ['Id', task.id], ['State', STATES[task.state] ?? task.state],
       ['Scheduled for', planned(task.fire_at)]];
     if (task.due !== undefined && task.due !== task.fire_at) rows.push(['Next round', when(task.due)]);
     if (task.died_at) rows.push(['Died', when(task.died_at)]);
     if (task.reason) rows.push(['Reason', task.reason]);
+    if (task.last_failure) rows.push(['Last failure', failure(task.last_failure)]);
     rows.push(['Rounds so far', count(task.attempt)]);
     for (const [name, value] of Object.entries(task.headers ?? {})) rows.push([`Header ${name}`, value]);
     if (task.expires_at) rows.push(['Expires', when(task.expires_at)]);

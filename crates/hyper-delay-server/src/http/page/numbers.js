@@ -41,6 +41,7 @@ const numbers = (() => {
     at('n-due-note').classList.toggle('warn', summary.oldest_overdue_ms > 60000);
     say(at('n-flight'), count(all.in_flight));
     say(at('n-flight-note'), many(summary.connections, 'connection', 'connections'));
+    say(at('n-retrying'), count(all.retrying));
     say(at('n-dead'), count(all.dead));
     at('n-dead').classList.toggle('warn', all.dead > 0);
     say(at('n-dead-note'), part ? '' : `${bytes(summary.store_bytes)} on disk`);

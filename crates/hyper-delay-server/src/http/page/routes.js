@@ -1,7 +1,7 @@
 // The routes with the most tasks. Rows stay where they are while one of them is in use.
 const routes = (() => {
   const HISTORY = 90;
-  const KEYS = ['waiting', 'due_within_minute', 'ready', 'oldest_overdue_ms', 'in_flight', 'dead', 'consumers'];
+  const KEYS = ['waiting', 'due_within_minute', 'ready', 'oldest_overdue_ms', 'in_flight', 'retrying', 'dead', 'consumers'];
   const table = at('routes');
   const body = table.tBodies[0];
   const rows = new Map();

@@ -120,7 +120,7 @@ pub(super) fn build_line<'p>(
     for (parameter, value) in query {
         line.add(parameter, &value);
     }
-    line.add_body(body, operation.body)?;
+    line.add_body(body, &operation.body_fields())?;
     let line = parse(line.finish().as_bytes())?;
     match &line.request {
         // Only a connection has a route of its own.
@@ -143,6 +143,12 @@ fn check_reply(reply: Reply) -> Result<Reply, Problem> {
     match &reply {
         Reply::Error(refusal) => Err(Refusal::clone(refusal).into()),
         Reply::Cancelled {
+            id,
+            route,
+            found: false,
+            ..
+        }
+        | Reply::Moved {
             id,
             route,
             found: false,

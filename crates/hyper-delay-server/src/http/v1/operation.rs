@@ -3,6 +3,7 @@
 use axum::routing::MethodFilter;
 
 use super::query::{Parameter, ParameterKind};
+use hyper_delay_protocol::RequestKind;
 
 /// An operation: a method on a path.
 #[derive(Debug)]
@@ -12,8 +13,6 @@ pub(super) struct Operation {
     /// The kind of the request.
     pub(super) kind: &'static str,
     pub(super) query: &'static [Parameter],
-    /// The fields that its body may have.
-    pub(super) body: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,14 +36,31 @@ impl Operation {
         !matches!(self.method, Method::Get)
     }
 
-    /// The parameters that its query may have: its own, and each name that is part of its path.
-    pub(super) fn parameters(&self) -> Vec<Parameter> {
+    /// The parameters that are parts of its path.
+    pub(super) fn path_parameters(&self) -> impl Iterator<Item = Parameter> {
         let parts = self.path.split('/');
         let names = parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let named = names
-            .map(path_parameter)
-            .filter(|part| part.kind == ParameterKind::Text);
+        names.map(path_parameter)
+    }
+
+    /// The parameters that its query may have: its own, and each name that is part of its path.
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        let named = self.path_parameters();
+        let named = named.filter(|part| part.kind == ParameterKind::Text);
         self.query.iter().copied().chain(named).collect()
+    }
+
+    /// The fields that its body may have: those of the request that are not in its path. The token
+    /// is in a header.
+    pub(super) fn body_fields(&self) -> Vec<&'static str> {
+        if !self.has_body() {
+            return Vec::new();
+        }
+        let kind = RequestKind::named(self.kind).expect("an operation is a request");
+        let is_elsewhere = |field: &&str| {
+            *field == "token" || self.path_parameters().any(|part| part.field == *field)
+        };
+        kind.fields().filter(|field| !is_elsewhere(field)).collect()
     }
 
     /// Whether it has a body.
@@ -59,17 +75,15 @@ const fn get(path: &'static str, kind: &'static str, query: &'static [Parameter]
         path,
         kind,
         query,
-        body: &[],
     }
 }
 
-const fn post(path: &'static str, kind: &'static str, body: &'static [&'static str]) -> Operation {
+const fn post(path: &'static str, kind: &'static str) -> Operation {
     Operation {
         method: Method::Post,
         path,
         kind,
         query: &[],
-        body,
     }
 }
 
@@ -79,7 +93,6 @@ const fn delete(path: &'static str, kind: &'static str) -> Operation {
         path,
         kind,
         query: &[],
-        body: &[],
     }
 }
 
@@ -121,32 +134,13 @@ pub(super) const fn path_parameter(name: &str) -> Parameter {
     }
 }
 
-/// The fields of bodies.
-const SCHEDULE: [&str; 13] = [
-    "id",
-    "route_key",
-    "fire_at",
-    "delay_ms",
-    "payload_base64",
-    "compression",
-    "replace",
-    "headers",
-    "expires_at",
-    "ack_timeout_ms",
-    "max_attempts",
-    "retry_delay_ms",
-    "max_retry_delay_ms",
-];
-const FILTER: [&str; 4] = ["reason", "from", "until", "dry_run"];
-const PURGE: [&str; 2] = ["in_flight", "dry_run"];
-
 /// All operations whose answers are replies of the protocol.
 pub(super) static OPERATIONS: &[Operation] = &[
-    post("/v1/tasks", "schedule", &SCHEDULE),
+    post("/v1/tasks", "schedule"),
     get(
         "/v1/tasks",
         "list",
-        &[ROUTE, STATE, FROM, UNTIL, LIMIT, AFTER, PAYLOAD],
+        &[ROUTE, STATE, REASON, FROM, UNTIL, LIMIT, AFTER, PAYLOAD],
     ),
     get("/v1/tasks/{route}/{id}", "get", &[PAYLOAD]),
     delete("/v1/tasks/{route}/{id}", "cancel"),
@@ -157,17 +151,20 @@ pub(super) static OPERATIONS: &[Operation] = &[
     ),
     // Clients take a part `.` out of a path before they send it. These paths are their own, so that
     // the path of one dead letter with the id `.` does not become that of all.
-    post("/v1/bulk/{route}/kick", "kick_all", &FILTER),
-    post("/v1/bulk/{route}/delete", "delete_all", &FILTER),
-    post("/v1/dead/{route}/{id}/kick", "kick", &[]),
-    post("/v1/dead/{route}/{id}/delete", "delete", &[]),
-    get("/v1/reasons", "reasons", &[ROUTE, AFTER]),
+    post("/v1/bulk/{route}/kick", "kick_all"),
+    post("/v1/bulk/{route}/delete", "delete_all"),
+    post("/v1/dead/{route}/{id}/kick", "kick"),
+    post("/v1/dead/{route}/{id}/delete", "delete"),
+    get("/v1/reasons", "reasons", &[ROUTE, STATE, AFTER]),
     get("/v1/routes", "stats", &[ROUTE, AFTER]),
-    post("/v1/routes/{route}/pause", "pause", &[]),
-    post("/v1/routes/{route}/resume", "resume", &[]),
-    post("/v1/routes/{route}/purge", "purge", &PURGE),
+    post("/v1/routes/{route}/pause", "pause"),
+    post("/v1/routes/{route}/resume", "resume"),
+    post("/v1/routes/{route}/purge", "purge"),
     get("/v1/future", "future", &[]),
     get("/v1/jobs", "jobs", &[]),
-    post("/v1/jobs/{job}/stop", "stop", &[]),
+    post("/v1/jobs/{job}/stop", "stop"),
     get("/v1/audit", "audit", &[BEFORE, LIMIT]),
+    // At the end: the corpus of the fuzz target names operations by their number.
+    post("/v1/tasks/{route}/{id}/run_now", "run_now"),
+    post("/v1/tasks/{route}/{id}/reschedule", "reschedule"),
 ];

@@ -9,7 +9,7 @@ use super::{
     *,
 };
 use crate::http::problem::code;
-use hyper_delay_protocol::Code;
+use hyper_delay_protocol::{Code, RequestKind};
 
 fn document() -> Value {
     serde_json::from_str(OPENAPI).unwrap()
@@ -50,6 +50,32 @@ fn the_file_has_every_operation_with_its_parameters() {
         .flat_map(|item| item.as_object().unwrap().values())
         .filter(|operation| operation["x-request"].is_string());
     assert_eq!(requests.count(), OPERATIONS.len(), "no others");
+}
+
+#[test]
+fn a_request_has_every_field_of_its_kind_in_its_path_query_or_body() {
+    let document = document();
+    for operation in OPERATIONS {
+        let kind = RequestKind::named(operation.kind).unwrap();
+        let wanted: BTreeSet<&str> = kind.fields().filter(|field| *field != "token").collect();
+        let body = operation.body_fields();
+        let places = operation
+            .path_parameters()
+            .chain(operation.query.iter().copied());
+        let given: Vec<&str> = places.map(|part| part.field).chain(body.clone()).collect();
+        assert_eq!(given.iter().copied().collect::<BTreeSet<_>>(), wanted);
+        assert_eq!(given.len(), wanted.len(), "{operation:?}: each once");
+
+        let written = &document["paths"][operation.path][method(operation)]["requestBody"];
+        let schema = &written["content"]["application/json"]["schema"];
+        let schema = match schema["$ref"].as_str() {
+            Some(name) => document.pointer(name.trim_start_matches('#')).unwrap(),
+            None => schema,
+        };
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let properties: BTreeSet<&str> = properties.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(properties, body.into_iter().collect(), "{operation:?}");
+    }
 }
 
 #[test]

@@ -269,6 +269,7 @@ fn take_over(world: &mut World, client: &mut Client, reports: &mut Reports, plan
     world.take_over(&client.consumers);
     for known in client.known.values_mut() {
         known.pending.clear();
+        known.moving = 0;
     }
     if planned {
         for (seq, left) in withheld {

@@ -57,6 +57,12 @@ pub(super) enum HistoryEvent {
     /// More time is asked for to answer a delivery, counted from the latest.
     Touch(usize, Option<u64>),
     Cancel(u8, usize),
+    /// A task is moved to that many milliseconds from now, or to now.
+    Move {
+        id: u8,
+        route: usize,
+        ahead: Option<u64>,
+    },
     Kick(u8, usize),
     Delete(u8, usize),
     Pause(usize),
@@ -115,6 +121,8 @@ pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
             HistoryEvent::Touch(back, extend)
         }),
         2 => (id.clone(), route.clone()).prop_map(|(id, route)| HistoryEvent::Cancel(id, route)),
+        4 => (id.clone(), route.clone(), prop::option::of(prop_oneof![0..300u64, 300..20_000u64]))
+            .prop_map(|(id, route, ahead)| HistoryEvent::Move { id, route, ahead }),
         1 => (id.clone(), route.clone()).prop_map(|(id, route)| HistoryEvent::Kick(id, route)),
         1 => (id, route.clone()).prop_map(|(id, route)| HistoryEvent::Delete(id, route)),
         1 => route.clone().prop_map(HistoryEvent::Pause),

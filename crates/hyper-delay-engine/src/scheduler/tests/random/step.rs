@@ -135,6 +135,16 @@ pub(super) fn step(world: &mut World, client: &mut Client, event: &HistoryEvent)
             client.known(ROUTES[route], &id).removed = Some(number);
             world.cancel(ROUTES[route], &id);
         }
+        HistoryEvent::Move { id, route, ahead } => {
+            let (route, id, now) = (ROUTES[route], id.to_string(), world.now.wall_millis());
+            let to = ahead.map_or(MoveTo::Now, |ahead| MoveTo::At(now + ahead));
+            let at = now + ahead.unwrap_or(0);
+            let known = client.known(route, &id);
+            known.earliest = known.earliest.map(|earliest| earliest.min(at));
+            known.moving += 1;
+            known.moved = None;
+            world.move_task(route, &id, to);
+        }
         HistoryEvent::Kick(id, route) => {
             let (route, id) = (ROUTES[route].into(), id.to_string().into());
             world.operate(AdminRequest::Kick { route, id });
@@ -171,6 +181,7 @@ pub(super) fn step(world: &mut World, client: &mut Client, event: &HistoryEvent)
             client.consumers.clear();
             for known in client.known.values_mut() {
                 known.pending.clear();
+                known.moving = 0;
             }
         }
         HistoryEvent::SetClock(by) => world.set_clock(by),

@@ -1,0 +1,126 @@
+use std::time::Duration;
+
+use clap::Args;
+use hyper_delay_client::Moved;
+
+use super::{CommandError, output::print, remote::Remote, time_format};
+
+/// Make a waiting task due now; fail if it is in flight or does not exist.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay run-now service-A order-17
+
+The task keeps its content and its number of failed rounds. A dead letter is not moved: see
+hyper-delay dead --kick.")]
+pub(super) struct RunNow {
+    #[command(flatten)]
+    task: TaskName,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Make a waiting or parked task due at another time; fail if it is in flight or does not exist.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  hyper-delay reschedule service-A order-17 2030-01-31T08:00:00Z
+  hyper-delay reschedule service-A order-17 \"1h 30m\"
+
+The task keeps its content and its number of failed rounds. The same schedule again changes nothing.")]
+pub(super) struct Reschedule {
+    #[command(flatten)]
+    task: TaskName,
+    /// When the task is due: RFC 3339, Unix milliseconds, or a time from now such as 500ms, 5s or
+    /// "1h 30m". A past time means now.
+    #[arg(value_parser = due_time, allow_hyphen_values = true)]
+    time: DueTime,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+#[derive(Debug, Args)]
+struct TaskName {
+    /// The route of the task.
+    route: String,
+    /// The id of the task on the route.
+    id: String,
+}
+
+/// A time that a person writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DueTime {
+    /// Unix milliseconds.
+    At(u64),
+    FromNow(Duration),
+}
+
+impl RunNow {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let TaskName { route, id } = self.task;
+        let client = self.remote.connect().await?;
+        let moved = client.run_now(&route, &id).await?;
+        report(moved, route, id)
+    }
+}
+
+impl Reschedule {
+    pub(super) async fn run(self) -> Result<(), CommandError> {
+        let TaskName { route, id } = self.task;
+        let client = self.remote.connect().await?;
+        let due = match self.time {
+            DueTime::At(millis) => millis,
+            DueTime::FromNow(after) => time_format::millis_from_now(after),
+        };
+        let moved = client.reschedule_millis(&route, &id, due).await?;
+        report(moved, route, id)
+    }
+}
+
+/// Prints when a moved task is due.
+fn report(moved: Moved, route: String, id: String) -> Result<(), CommandError> {
+    match moved.due_millis {
+        Some(due) => print(&format!(
+            "{id} on {route} is due at {} ({due})",
+            time_format::format_rfc_3339(due)
+        )),
+        None if moved.found => Err(CommandError::InFlight { route, id }),
+        None => Err(CommandError::NoTask { route, id }),
+    }
+}
+
+/// Parses a time, or a span from now.
+fn due_time(text: &str) -> Result<DueTime, String> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    match time_format::parse_time(text) {
+        Ok(millis) => Ok(DueTime::At(millis)),
+        Err(error) if is_number => Err(error),
+        Err(_) => match time_format::parse_duration(text) {
+            Ok(after) => Ok(DueTime::FromNow(after)),
+            Err(_) => Err(
+                "give a time such as 2030-01-31T08:00:00Z, milliseconds since 1970, or \
+                           a time from now such as 500ms, 5s or 1h 30m"
+                    .to_owned(),
+            ),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_due_time_is_a_moment_or_a_span_from_now() {
+        let due = |text| due_time(text).ok();
+        assert_eq!(due("1732616400000"), Some(DueTime::At(1_732_616_400_000)));
+        assert_eq!(
+            due("2024-11-26T10:20:00Z"),
+            Some(DueTime::At(1_732_616_400_000))
+        );
+        let minutes = |minutes: u64| DueTime::FromNow(Duration::from_secs(60 * minutes));
+        assert_eq!(due("1h 30m"), Some(minutes(90)));
+        for text in ["", "soon", "-5", "1732616400", "2024-11-26"] {
+            assert_eq!(due(text), None, "{text}");
+        }
+        let seconds = due_time("1732616400").unwrap_err();
+        assert!(seconds.contains("Unix seconds"), "{seconds}");
+    }
+}
