@@ -50,13 +50,7 @@ impl TaskParts {
         let reason = state_rows
             .iter()
             .find_map(|state_row| state_row.reason.clone());
-        let failure = state_rows
-            .iter()
-            .find_map(|state_row| state_row.failure.clone());
-        let Some(state_row) = state_rows
-            .into_iter()
-            .max_by_key(|state_row| state_row.rank())
-        else {
+        let Some(state_row) = state_rows.iter().max_by_key(|state_row| state_row.rank()) else {
             let content = content.as_deref().map(record::decode::<Task<'_>>);
             return Err(LostTask {
                 seq,
@@ -68,6 +62,10 @@ impl TaskParts {
             });
         };
         let is_named = digest.is_some();
+        let failure = state_rows
+            .iter()
+            .filter(|other| other.has_rounds_of(state_row))
+            .find_map(|other| other.failure.clone());
         let found = match check(content.as_deref(), digest) {
             Ok(found) => found,
             Err(reason) => {
@@ -135,5 +133,101 @@ impl fmt::Display for LostTask {
             _ => f.write_str("a task")?,
         }
         write!(f, " (sequence number {}): {}", self.seq, self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::salvage::{row::LiveRow, task_state_row::TaskStateRow};
+    use hyper_delay_engine::ledger::entry_key;
+    use hyper_delay_protocol::{Compression, FailureKind, LastFailure};
+    use hyper_delay_store::{
+        Space,
+        record::{TaskEntry, key},
+    };
+
+    /// The name of a task whose second round has failed.
+    fn failed(place: Place) -> Name {
+        let content = content();
+        let content: Task<'_> = record::decode(&content).unwrap();
+        Name {
+            seq: 7,
+            fire_at: content.fire_at,
+            place,
+            attempt: 2,
+            failures: 2,
+            digest: content.digest(),
+            bytes: content.payload.len() as u64,
+            terms: None,
+            failure: Some(Box::new(LastFailure {
+                at: 40,
+                kind: FailureKind::AckTimeout,
+                reason: None,
+            })),
+        }
+    }
+
+    fn content() -> Vec<u8> {
+        let task = Task {
+            fire_at: 30,
+            compression: Compression::None,
+            payload: b"hello",
+            terms: None,
+            headers: "",
+            delay_ms: None,
+        };
+        record::encode(&task).to_vec()
+    }
+
+    /// Recovers a task from a row of `names` and the row of its entry, which has this age.
+    fn recovered(in_names: &Name, entry: &Name, age: u64) -> Name {
+        let name_row = LiveRow {
+            key: key::name("r", "a").to_vec(),
+            seqno: 10,
+            value: record::encode(in_names).to_vec(),
+        };
+        let (space, place) = entry_key("r", entry);
+        let entry_row = LiveRow {
+            key: place.to_vec(),
+            seqno: age,
+            value: record::encode(&TaskEntry::of("r", "a", entry)).to_vec(),
+        };
+        let parts = TaskParts {
+            seq: in_names.seq,
+            state_rows: vec![
+                TaskStateRow::read(Space::Names, &name_row).unwrap(),
+                TaskStateRow::read(space, &entry_row).unwrap(),
+            ],
+            content: Some(content()),
+        };
+        parts.recover().unwrap().name
+    }
+
+    #[test]
+    fn a_newer_entry_keeps_the_failure_unless_the_task_was_kicked_or_had_another_round() {
+        let before = failed(Place::Waiting(50));
+        let parked = failed(Place::Parked(50));
+        assert_eq!(recovered(&before, &parked, 11), parked);
+        let dead = failed(Place::Dead(45));
+        let rounds = |name: &Name, attempt, failures| Name {
+            attempt,
+            failures,
+            ..name.clone()
+        };
+        for (in_names, newer) in [
+            (&before, rounds(&before, 3, 3)),
+            (&before, rounds(&before, 3, 0)),
+            (&dead, rounds(&before, 2, 0)),
+            (&rounds(&dead, 2, 0), rounds(&before, 2, 0)),
+        ] {
+            let recovered = recovered(in_names, &newer, 11);
+            assert_eq!(recovered.failure, None, "{newer:?}");
+            assert_eq!(recovered.place, newer.place);
+        }
+        for age in [9, 10] {
+            let older = rounds(&before, 1, 1);
+            assert_eq!(recovered(&before, &older, age), before);
+        }
     }
 }

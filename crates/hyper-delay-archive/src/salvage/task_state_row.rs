@@ -101,6 +101,14 @@ impl TaskStateRow {
         (self.seqno, self.space == Space::Names)
     }
 
+    /// Returns whether the task had no further round and was not kicked between this row and a newer
+    /// one. If so, the failure of this row is its last one.
+    pub(super) fn has_rounds_of(&self, newer: &Self) -> bool {
+        let is_dead = |row: &Self| matches!(row.place, Place::Dead(_));
+        let is_kicked = is_dead(self) && !is_dead(newer);
+        (self.attempt, self.failures) == (newer.attempt, newer.failures) && !is_kicked
+    }
+
     /// Returns whether both rows give the task the same name and state.
     pub(super) fn agrees_with(&self, other: &Self) -> bool {
         (self.route(), self.id(), self.place) == (other.route(), other.id(), other.place)

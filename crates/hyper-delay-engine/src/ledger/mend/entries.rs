@@ -99,6 +99,8 @@ impl<S: Store> Mending<'_, S> {
                 place: placed.place,
                 attempt: entry.attempt,
                 failures: entry.failures,
+                // It is from before the newer round, and maybe from before a kick.
+                failure: None,
                 ..name.clone()
             };
             let name = record::encode(&name);

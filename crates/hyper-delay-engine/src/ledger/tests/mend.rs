@@ -203,6 +203,35 @@ fn newer_state_of_a_revision_is_kept() {
 }
 
 #[test]
+fn a_failure_from_before_a_newer_round_is_dropped() {
+    let ops: [fn(&World) -> Op; 4] = [
+        a,
+        |world| Op::Bury {
+            revision: world.revision("r", "a"),
+            at: 25_000,
+            attempt: 1,
+            failures: 1,
+            reason: None,
+            failure: Some(failure(25_000, Some("before the kick"))),
+        },
+        |_| Op::Kick {
+            route: "r".into(),
+            id: "a".into(),
+            at: 26_000,
+        },
+        |world| Op::Count {
+            revision: world.revision("r", "a"),
+            attempt: 2,
+        },
+    ];
+    let (_, tasks) = mended(&rows_with_old(&ops, 2, &[Space::Names]));
+    let a = task(&tasks, "a");
+    let rounds = (a.attempt, a.failures, a.failure.clone());
+    assert_eq!(rounds, (2, 0, None));
+    assert!(matches!(a.place, Place::Waiting(_)), "{:?}", a.place);
+}
+
+#[test]
 fn newer_revision_is_kept() {
     let ops: [fn(&World) -> Op; 2] = [a, second_a];
     for old in [&[Space::Names][..], &ENTRIES] {
