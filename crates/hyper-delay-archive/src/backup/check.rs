@@ -1,12 +1,13 @@
 use std::{collections::BTreeMap, fmt, io::Read};
 
-use crate::retrying_index::{RetryingIndex, RetryingTasks};
+use crate::retrying_index::RetryingIndex;
 
 use super::{BackupError, format::BackupHeader, reader::BackupReader};
 use hyper_delay_store::{
     Bytes, Space, SpaceRow, StoreError,
     record::{
-        self, EntryRow, ExpiryEntry, FinishedTask, Name, Place, SetHash, StoredCounts, Task, key,
+        self, EntryRow, ExpiryEntry, FinishedTask, Name, Place, RetryingCounts, SetHash,
+        StoredCounts, Task, key,
     },
 };
 
@@ -79,7 +80,7 @@ pub(super) struct ConsistencyCheck {
     expiring: SetHash,
     indexed: SetHash,
     /// Retrying tasks, according to `names` and to the index in `meta`.
-    retrying: RetryingTasks,
+    retrying: RetryingCounts,
     retrying_index: RetryingIndex,
     /// The counts that `names` gives, less those in `counts`, by key of the route. The empty route
     /// has the sums.

@@ -4,12 +4,13 @@ use std::{
 };
 
 use super::recovered_task::RecoveredTask;
-use crate::retrying_index::RetryingTasks;
 use hyper_delay_engine::ledger::entry_key;
 use hyper_delay_fjall::{Embedded, OpenOptions};
 use hyper_delay_store::{
     Batch, Bytes, Durability, ReadStore as _, Space, Store as _, StoreError,
-    record::{self, ExpiryEntry, Name, RetryingEntry, StoredCounts, TaskEntry, key},
+    record::{
+        self, ExpiryEntry, Name, RetryingCounts, RetryingEntry, StoredCounts, TaskEntry, key,
+    },
 };
 
 /// Writes tasks into a new store.
@@ -24,7 +25,7 @@ pub(super) struct RepairWriter {
     /// The counts by key of the route. The empty route has the sums.
     counts: BTreeMap<Bytes, StoredCounts>,
     /// The retrying tasks.
-    retrying: RetryingTasks,
+    retrying: RetryingCounts,
     /// The sequence number after the highest one that was written.
     next: u64,
     /// Whether a task without a row in `names` was written. Another revision of it can follow.
@@ -42,7 +43,7 @@ impl RepairWriter {
             names: HashMap::new(),
             bytes: 0,
             counts: BTreeMap::new(),
-            retrying: RetryingTasks::default(),
+            retrying: RetryingCounts::default(),
             next: 1,
             has_nameless: false,
         })
@@ -138,12 +139,8 @@ impl RepairWriter {
                 self.put(Space::Counts, &route, &record::encode(&counts))?;
             }
         }
-        for (route, count) in std::mem::take(&mut self.retrying).into_counts() {
-            self.put(
-                Space::Meta,
-                &key::retrying_count(&route),
-                &record::encode(&count),
-            )?;
+        for (key, value) in std::mem::take(&mut self.retrying).into_rows() {
+            self.put(Space::Meta, &key, &value)?;
         }
         let numbers = record::encode(&numbers.max(self.next));
         self.put(Space::Meta, key::NUMBERS, &numbers)?;

@@ -1,7 +1,5 @@
 use std::{collections::BTreeMap, io, path::Path};
 
-use crate::retrying_index::RetryingTasks;
-
 use super::{
     SalvageError,
     faults::FileFaults,
@@ -12,7 +10,7 @@ use super::{
 };
 use hyper_delay_store::{
     Bytes, Space,
-    record::{self, Place, SetHash, StoredCounts, key},
+    record::{self, Place, RetryingCounts, SetHash, StoredCounts, key},
 };
 
 /// The result of a check.
@@ -47,7 +45,7 @@ pub fn verify(
         },
         counts: BTreeMap::new(),
         expiring: SetHash::default(),
-        retrying: RetryingTasks::default(),
+        retrying: RetryingCounts::default(),
         report,
     };
     store.check_tables(&mut faults);
@@ -86,7 +84,7 @@ struct Verifier<'a> {
     counts: BTreeMap<Bytes, StoredCounts>,
     /// The tasks that expire: their keys in the index of expiry, their routes and ids.
     expiring: SetHash,
-    retrying: RetryingTasks,
+    retrying: RetryingCounts,
     report: &'a mut dyn FnMut(&str) -> io::Result<()>,
 }
 

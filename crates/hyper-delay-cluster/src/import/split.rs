@@ -10,7 +10,7 @@ use crate::{Charter, ShardId, first_seq, shard_of};
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
     record::{
-        self, AuditLine, BulkJob, JobState, Name, RetryingEntry, StoredCounts,
+        self, AuditLine, BulkJob, JobState, Name, RetryingCounts, RetryingEntry, StoredCounts,
         key::{self, AUDIT, EXPIRY, JOBS, PAUSED, RETRYING_PREFIX},
         sharded_number,
     },
@@ -69,7 +69,7 @@ pub(crate) fn split<S: Store, T: Store>(
         numbering: TaskNumbering::of(charter, tasks),
         targets,
         rows: RowCounts::default(),
-        retrying_counts: BTreeMap::new(),
+        retrying: vec![RetryingCounts::default(); usize::from(charter.shards)],
     };
     for space in Space::ALL {
         match space {
@@ -99,8 +99,8 @@ struct ShardSplitter<'a, T> {
     targets: &'a mut [NewShardStore<T>],
     /// The rows that were written.
     rows: RowCounts,
-    /// The numbers of retrying tasks by shard and route. The empty route has the sum.
-    retrying_counts: BTreeMap<(u16, Box<str>), u64>,
+    /// The retrying tasks of each shard.
+    retrying: Vec<RetryingCounts>,
 }
 
 impl<T: Store> ShardSplitter<'_, T> {
@@ -143,7 +143,7 @@ impl<T: Store> ShardSplitter<'_, T> {
                     let name: Name = record::decode(&value)?;
                     let seq = self.number(space, name.seq)?;
                     let name = Name { seq, ..name };
-                    self.retrying(&key, &name)?;
+                    self.add_retrying(&key, &name)?;
                     value = record::encode(&name);
                     crate::shard_of_seq(seq)
                 }
@@ -160,17 +160,14 @@ impl<T: Store> ShardSplitter<'_, T> {
     }
 
     /// Writes the row of a retrying task in their index, and counts it.
-    fn retrying(&mut self, name_key: &[u8], name: &Name) -> Result<(), ImportError> {
+    fn add_retrying(&mut self, name_key: &[u8], name: &Name) -> Result<(), ImportError> {
         let malformed = || StoreError::damage("read a name", "the key is malformed");
         let (route, id) = key::name_of(name_key).ok_or_else(malformed)?;
         let Some(key) = name.retrying_key(route) else {
             return Ok(());
         };
         let shard = crate::shard_of_seq(name.seq);
-        for route in [route, ""] {
-            let count = self.retrying_counts.entry((shard.0, route.into()));
-            *count.or_default() += 1;
-        }
+        self.retrying[usize::from(shard.0)].add(route, name);
         let value = record::encode(&RetryingEntry { id });
         Ok(self.put(shard, Space::Meta, key, value)?)
     }
@@ -311,10 +308,11 @@ impl<T: Store> ShardSplitter<'_, T> {
 
     /// Writes the numbers of retrying tasks.
     fn write_retrying_counts(&mut self) -> Result<(), StoreError> {
-        for ((shard, route), count) in std::mem::take(&mut self.retrying_counts) {
-            let key = key::retrying_count(&route);
-            let target = self.target(ShardId(shard));
-            target.put(Space::Meta, key, record::encode(&count))?;
+        let retrying = std::mem::take(&mut self.retrying);
+        for (shard, counts) in super::shards(self.charter).zip(retrying) {
+            for (key, value) in counts.into_rows() {
+                self.target(shard).put(Space::Meta, key, value)?;
+            }
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ pub use bulk_job::{BulkJob, JobAction, JobState};
 pub use counts::StoredCounts;
 pub use entry_row::EntryRow;
 pub use name::{ExpiryEntry, FinishedTask, Name, Place};
-pub use retrying::RetryingEntry;
+pub use retrying::{RetryingCounts, RetryingEntry};
 pub use set_hash::SetHash;
 pub use tagged_fields::TaggedFields;
 pub use task::{Digest, Task};

@@ -2,22 +2,20 @@ use super::Mending;
 use crate::ledger::entry_key;
 use hyper_delay_store::{
     Bytes, Durability, Space, Store, StoreError,
-    record::{self, EntryRow, ExpiryEntry, Name, RetryingEntry, StoredCounts, TaskEntry, key},
+    record::{
+        self, EntryRow, ExpiryEntry, Name, RetryingCounts, RetryingEntry, StoredCounts, TaskEntry,
+        key,
+    },
 };
 
 /// The counts of the route whose names are being read, and of all routes so far.
 #[derive(Debug, Default)]
 struct RouteTotals {
     route: Box<str>,
-    counts: RouteTotal,
-    total: RouteTotal,
-}
-
-/// The counts of a route.
-#[derive(Debug, Clone, Copy, Default)]
-struct RouteTotal {
     counts: StoredCounts,
-    retrying: u64,
+    total: StoredCounts,
+    /// Of this route, and the sum.
+    retrying: RetryingCounts,
 }
 
 impl<S: Store> Mending<'_, S> {
@@ -50,11 +48,13 @@ impl<S: Store> Mending<'_, S> {
                 Err(error) => mending.drop_malformed(Space::Names, key, error),
             }
         })?;
-        let total = counted.total;
-        self.put_counts(&counted.route, counted.counts);
-        self.put_counts("", total);
+        self.put_route(&mut counted);
+        self.put_counts("", counted.total);
+        for (key, value) in counted.retrying.into_rows() {
+            self.batch.put(Space::Meta, key, value);
+        }
         self.batch.commit(Durability::Written)?;
-        Ok(total.counts.total())
+        Ok(counted.total.total())
     }
 
     /// Gives a task an entry if it has none. Returns false if the task is removed.
@@ -124,22 +124,23 @@ impl<S: Store> Mending<'_, S> {
     /// Counts a task. Names are sorted by route.
     fn count(&mut self, counted: &mut RouteTotals, route: &str, name: &Name) {
         if *counted.route != *route {
-            self.put_counts(&counted.route, counted.counts);
+            self.put_route(counted);
             counted.route = route.into();
-            counted.counts = RouteTotal::default();
         }
-        for total in [&mut counted.counts, &mut counted.total] {
-            total.counts.add(name);
-            total.retrying += u64::from(name.is_retrying());
+        counted.counts.add(name);
+        counted.total.add(name);
+        counted.retrying.add(route, name);
+    }
+
+    /// Writes the counts of the route whose names were read.
+    fn put_route(&mut self, counted: &mut RouteTotals) {
+        self.put_counts(&counted.route, std::mem::take(&mut counted.counts));
+        for (key, value) in counted.retrying.take_routes() {
+            self.batch.put(Space::Meta, key, value);
         }
     }
 
-    fn put_counts(&mut self, route: &str, RouteTotal { counts, retrying }: RouteTotal) {
-        if retrying > 0 {
-            let count = record::encode(&retrying);
-            self.batch
-                .put(Space::Meta, key::retrying_count(route), count);
-        }
+    fn put_counts(&mut self, route: &str, counts: StoredCounts) {
         if !counts.is_empty() {
             let counts = record::encode(&counts);
             self.batch.put(Space::Counts, key::route(route), counts);
