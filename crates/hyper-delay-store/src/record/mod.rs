@@ -11,6 +11,8 @@ mod entry_row;
 mod failure;
 pub mod key;
 mod name;
+#[cfg(test)]
+mod release_0_3;
 mod retrying;
 mod set_hash;
 pub mod sharded_number;
