@@ -18,6 +18,7 @@ mod key_hash;
 mod late_copies;
 pub mod ledger;
 pub mod metrics;
+pub mod release;
 pub mod scheduler;
 pub mod shard;
 pub mod single_server;

@@ -1,8 +1,7 @@
 //! The sizes of pages, windows and caches of the engine.
 
 /// The sizes of pages, windows and caches. None of them changes what a client sees, but for
-/// [`paused_routes`](Self::paused_routes), [`ended_jobs`](Self::ended_jobs) and
-/// [`keeps_failures`](Self::keeps_failures).
+/// [`paused_routes`](Self::paused_routes) and [`ended_jobs`](Self::ended_jobs).
 ///
 /// Tests use small ones, so that short histories cross each boundary.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +27,6 @@ pub struct Sizes {
     pub forecast_rows: usize,
     /// The rows of the index of retrying tasks that are checked at once.
     pub retrying_rows: usize,
-    /// Whether the last failures of tasks are stored and read. False is version 0.3, for tests of
-    /// clusters with nodes of both versions.
-    pub keeps_failures: bool,
     /// Called when one of these sizes was reached.
     pub reached: fn(Size),
 }
@@ -73,7 +69,6 @@ impl Sizes {
         mend_numbers: 1 << 21,
         forecast_rows: 2_048,
         retrying_rows: 256,
-        keeps_failures: true,
         reached: |_| {},
     };
 
@@ -90,7 +85,6 @@ impl Sizes {
         mend_numbers: 2,
         forecast_rows: 3,
         retrying_rows: 2,
-        keeps_failures: true,
         reached: counts::reached,
     };
 }

@@ -60,8 +60,9 @@ pub(super) fn open_ledger<S: Store>(
     setup: &ShardSetup,
 ) -> Result<Ledger<S>, StoreError> {
     let store = replica.store().clone();
-    let first = first_seq(setup.shard);
-    Ledger::open_from(store, setup.dedupe_millis, first, setup.settings.sizes())
+    let (first, settings) = (first_seq(setup.shard), &setup.settings);
+    let ledger = Ledger::open_from(store, setup.dedupe_millis, first, settings.sizes())?;
+    Ok(ledger.with_release(settings.release()))
 }
 
 impl<S: Store> LeaderState<S> {

@@ -232,7 +232,7 @@ impl World {
                 versions.start(node, is_calm);
                 let moment = (*at, *planted, lease);
                 let options = SimulationOptions {
-                    keeps_failures: !versions.is_older(node),
+                    release: versions.release(node),
                     ..*options
                 };
                 nodes[node].start(*charter, members, moment, options);

@@ -17,7 +17,9 @@ use crate::{
     shard::{Shard, ShardSetup},
 };
 use hyper_delay_config::{Config, Quota};
-use hyper_delay_engine::{clock::Now, front::NewIds, scheduler::SchedulerSettings, sizes::Sizes};
+use hyper_delay_engine::{
+    clock::Now, front::NewIds, release::Release, scheduler::SchedulerSettings, sizes::Sizes,
+};
 use hyper_delay_store::{Durability, fake::Fake};
 
 /// How long the names of finished tasks are kept.
@@ -43,8 +45,8 @@ pub(super) struct SimulationOptions {
     pub(super) dead_retention: Option<u64>,
     /// The quota `pending` of the connections' own routes.
     pub(super) own_pending: Option<u64>,
-    /// False for a node of version 0.3.
-    pub(super) keeps_failures: bool,
+    /// The release of the node.
+    pub(super) release: Release,
 }
 
 /// A clock that is not quite right.
@@ -203,10 +205,9 @@ impl SimulatedNode {
                 charter,
                 shard: ShardId(shard),
                 member: self.member.clone(),
-                settings: SchedulerSettings::from(Arc::new(config)).with_sizes(Sizes {
-                    keeps_failures: options.keeps_failures,
-                    ..Sizes::SMALL
-                }),
+                settings: SchedulerSettings::from(Arc::new(config))
+                    .with_sizes(Sizes::SMALL)
+                    .with_release(options.release),
                 metrics: Arc::default(),
                 dedupe_millis: DEDUPE_MILLIS,
                 lease: LEASE,

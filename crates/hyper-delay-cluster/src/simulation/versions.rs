@@ -11,7 +11,7 @@ use super::{
     world::{MILLI, World},
 };
 use crate::ShardId;
-use hyper_delay_engine::ledger::LedgerView;
+use hyper_delay_engine::{ledger::LedgerView, release::Release};
 use hyper_delay_store::{
     Space,
     record::{self, Name, key},
@@ -45,7 +45,15 @@ impl NodeVersions {
         self.is_upgrade
     }
 
-    pub(super) fn is_older(&self, node: usize) -> bool {
+    /// Returns the release of a node.
+    pub(super) fn release(&self, node: usize) -> Release {
+        match self.is_older(node) {
+            true => Release::V0_3,
+            false => Release::Current,
+        }
+    }
+
+    fn is_older(&self, node: usize) -> bool {
         self.older.contains(&node)
     }
 

@@ -22,7 +22,7 @@ use crate::{
     replica::genesis,
     shard::{PeerId, SavedLedger, Shard, ShardEvent},
 };
-use hyper_delay_engine::scheduler::ConsumerId;
+use hyper_delay_engine::{release::Release, scheduler::ConsumerId};
 use hyper_delay_store::{
     Space,
     record::{self, Name, Place, key},
@@ -140,7 +140,7 @@ impl World {
                 retention: disks.retention(),
                 dead_retention: operators.dead_retention,
                 own_pending: own_routes.pending,
-                keeps_failures: true,
+                release: Release::Current,
             },
             clients: SimulatedClients::new(&mut random, seed, charter.shards),
             operators,

@@ -48,7 +48,7 @@ pub use task_rows::entry_key;
 pub use view::{LedgerView, Position};
 pub(crate) use view::{ListedTask, TimedTask};
 
-use crate::sizes::Sizes;
+use crate::{release::Release, sizes::Sizes};
 use audit_log::AuditLog;
 use bulk_jobs::BulkJobs;
 use existing::Existing;
@@ -104,6 +104,13 @@ impl<S: Store> Ledger<S> {
             audit: AuditLog::open(&*store, first)?,
             rows: TaskRows::open(store, sizes)?,
         })
+    }
+
+    /// Returns the same ledger for an engine that behaves like a release.
+    #[must_use]
+    pub fn with_release(mut self, release: Release) -> Self {
+        self.rows.behave_like(release);
+        self
     }
 
     /// Returns how much is read, kept or done at once.

@@ -7,7 +7,7 @@ use super::{
     token_pending::TokenPending,
     write_buffer::WriteBuffer,
 };
-use crate::sizes::Sizes;
+use crate::{release::Release, sizes::Sizes};
 use hyper_delay_protocol::access::Grant;
 use hyper_delay_store::{
     Bytes, Space, Store, StoreError,
@@ -23,6 +23,7 @@ pub(super) struct TaskRows<S> {
     low_water: LowWaterMark,
     pub(super) counts: RouteCounts,
     token_pending: TokenPending,
+    release: Release,
 }
 
 impl<S: Store> TaskRows<S> {
@@ -31,8 +32,13 @@ impl<S: Store> TaskRows<S> {
             low_water: LowWaterMark::open(&*store)?,
             counts: RouteCounts::default(),
             token_pending: TokenPending::new(sizes),
+            release: Release::default(),
             writes: WriteBuffer::new(store, sizes),
         })
+    }
+
+    pub(super) const fn behave_like(&mut self, release: Release) {
+        self.release = release;
     }
 
     pub(super) const fn sizes(&self) -> Sizes {
@@ -77,7 +83,7 @@ impl<S: Store> TaskRows<S> {
             return Ok(None);
         };
         let mut name: Name = record::decode(&value)?;
-        if !self.sizes().keeps_failures {
+        if !self.release.keeps_failures() {
             name.failure = None;
         }
         Ok(Some(name))

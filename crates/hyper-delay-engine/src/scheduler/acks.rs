@@ -335,7 +335,7 @@ impl<S: Store> Scheduler<S> {
             }
         };
         let now = self.now.wall_millis();
-        let keeps_failure = is_failure && self.settings.sizes.keeps_failures;
+        let keeps_failure = is_failure && self.settings.release.keeps_failures();
         let failure = keeps_failure.then(|| copy_end.into_failure(now));
         let op = task.retry_at(seq, now.saturating_add(delay), failure);
         let due = self.now.after(Duration::from_millis(delay));
@@ -362,7 +362,8 @@ impl<S: Store> Scheduler<S> {
             return;
         };
         let mut op = task.burial(seq, self.now.wall_millis(), end);
-        if let (Op::Bury { failure, .. }, false) = (&mut op, self.settings.sizes.keeps_failures) {
+        if let (Op::Bury { failure, .. }, false) = (&mut op, self.settings.release.keeps_failures())
+        {
             *failure = None;
         }
         self.submit(op, CommitToken::None);

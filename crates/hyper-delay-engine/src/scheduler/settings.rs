@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::task::TaskInMemory;
-use crate::{ledger::PendingLimits, sizes::Sizes};
+use crate::{ledger::PendingLimits, release::Release, sizes::Sizes};
 use hyper_delay_config::{Config, Quota};
 use hyper_delay_protocol::{Terms, access::Grant};
 
@@ -23,6 +23,7 @@ pub struct SchedulerSettings {
     pub(super) max_line_bytes: usize,
     pub(super) max_delay_millis: u64,
     pub(super) sizes: Sizes,
+    pub(super) release: Release,
     config: Arc<Config>,
 }
 
@@ -71,11 +72,24 @@ impl SchedulerSettings {
         self.sizes
     }
 
-    /// Takes over new settings. The resolution of the timers and the sizes stay.
+    /// Returns the same settings for an engine that behaves like a release.
+    #[must_use]
+    pub fn with_release(self, release: Release) -> Self {
+        Self { release, ..self }
+    }
+
+    /// Returns the release that the engine behaves like.
+    #[must_use]
+    pub const fn release(&self) -> Release {
+        self.release
+    }
+
+    /// Takes over new settings. The resolution of the timers, the sizes and the release stay.
     pub(super) fn reload(&mut self, settings: Self) {
         *self = Self {
             tick_millis: self.tick_millis,
             sizes: self.sizes,
+            release: self.release,
             ..settings
         };
     }
@@ -142,6 +156,7 @@ impl From<Arc<Config>> for SchedulerSettings {
             max_line_bytes: config.max_line_bytes,
             max_delay_millis: config.max_delay_days.saturating_mul(86_400_000),
             sizes: Sizes::SERVER,
+            release: Release::default(),
             config,
         }
     }

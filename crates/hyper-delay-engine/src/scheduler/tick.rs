@@ -115,7 +115,7 @@ impl<S: Store> Scheduler<S> {
     /// Begins to compare the index of retrying tasks with the tasks, once, if it has a row.
     fn begin_retrying_check(&mut self) {
         let wants_check = mem::take(&mut self.wants_retrying_check);
-        if !wants_check || !self.settings.sizes.keeps_failures {
+        if !wants_check || !self.settings.release.keeps_failures() {
             return;
         }
         match self.view.has_retrying() {
