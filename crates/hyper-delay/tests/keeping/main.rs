@@ -7,6 +7,7 @@ mod fixture;
 mod import;
 mod load;
 mod newer_version;
+mod older_server;
 mod operator_state;
 mod process;
 mod proxy;
