@@ -31,6 +31,7 @@ mod targets;
 mod tools;
 #[cfg(test)]
 mod unused_pub;
+mod upgrade;
 mod workspace;
 
 use std::{env, process::ExitCode};
@@ -218,6 +219,11 @@ static TASKS: &[Task] = &[
         "clusters",
         "long histories of clusters, and 500 faults in clusters of processes",
         proofs::clusters,
+    ),
+    deep(
+        "upgrade",
+        "take stores and clusters from the last release to this one and back",
+        upgrade::run,
     ),
     deep(
         "big-endian",

@@ -35,6 +35,9 @@ pub(crate) struct Book {
     acks: Mutex<Vec<Route>>,
     pub(crate) produces: AtomicBool,
     pub(crate) consumes: AtomicBool,
+    /// Nodes of release 0.3 are among them. They know no strict connections, and have no links with
+    /// the others.
+    pub(crate) is_upgrade: bool,
 }
 
 #[derive(Default)]
@@ -50,6 +53,8 @@ struct Task {
     too_late: u32,
     /// The same, from a node that had stopped.
     apart: u32,
+    /// Further acks that have removed it.
+    removed_again: u32,
     /// By how many milliseconds a delivery came before its time.
     early: Option<u64>,
 }
@@ -76,6 +81,15 @@ impl Book {
             acks: Mutex::new(vec![route; ROUTES]),
             produces: AtomicBool::new(true),
             consumes: AtomicBool::new(true),
+            is_upgrade: false,
+        }
+    }
+
+    /// The book of nodes of two releases.
+    pub(crate) fn of_upgrade(nodes: Arc<Map>) -> Self {
+        Self {
+            is_upgrade: true,
+            ..Self::new(nodes)
         }
     }
 
@@ -137,9 +151,8 @@ impl Book {
         let mut tasks = self.tasks();
         let task = tasks.get_mut(id).expect("only what was scheduled is acked");
         match removed {
-            true => {
-                task.confirmed.get_or_insert_with(Instant::now);
-            }
+            true if task.confirmed.is_some() => task.removed_again += 1,
+            true => task.confirmed = Some(Instant::now()),
             false => task.perhaps_gone = true,
         }
     }
@@ -231,6 +244,9 @@ impl Book {
         let no_ids: &[String] = &[];
         assert_eq!(lost, no_ids, "lost");
         assert_eq!(early, 0);
+        if self.is_upgrade {
+            assert_eq!(sum(|task| task.removed_again), 0, "removed once more");
+        }
         if judges_leases() {
             assert_eq!(too_late, 0);
         }

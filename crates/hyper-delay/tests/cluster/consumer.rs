@@ -15,7 +15,11 @@ use super::{
 pub(crate) fn run(book: &Book, number: usize) {
     let mut random = fastrand::Rng::with_seed(1_000 + number as u64);
     while book.consumes.load(Ordering::Relaxed) {
-        let node = random.usize(..);
+        let node = match book.is_upgrade {
+            // So that tasks of each release have a consumer.
+            true => number,
+            false => random.usize(..),
+        };
         let line = book.address(node).and_then(Line::connect);
         match line {
             Some(line) => {
@@ -37,7 +41,7 @@ fn take(
     (node, unanswered): (usize, &mut HashSet<String>),
     random: &mut fastrand::Rng,
 ) {
-    let strict = random.bool();
+    let strict = random.bool() && !book.is_upgrade;
     line.greet(strict);
     for number in 0..ROUTES {
         register(&line, number);

@@ -16,6 +16,7 @@ mod nodes;
 mod own_routes;
 mod producer;
 mod proxy;
+mod upgrade;
 
 use std::{
     sync::{Arc, atomic::Ordering},

@@ -29,7 +29,8 @@ const AFTERMATH: Duration = Duration::from_secs(10);
 /// in memory, as far as it is used.
 const DISK: usize = 2_048;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
+/// The server of this release.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
 /// Where clients find the nodes.
 pub(crate) struct Map(Mutex<Vec<Place>>);
@@ -72,6 +73,10 @@ pub(crate) struct Nodes {
     /// From the other nodes to each node.
     links: Vec<(SocketAddr, Proxy)>,
     servers: Vec<Option<Server>>,
+    /// The program of each node.
+    programs: Vec<String>,
+    /// `dedupe_seconds`.
+    dedupe: u64,
     map: Arc<Map>,
 }
 
@@ -98,6 +103,11 @@ fn ask(address: SocketAddr, number: usize) -> String {
 
 impl Nodes {
     pub(crate) fn start(folder: &Path, can_mount: bool) -> Self {
+        Self::start_with([PROGRAM; NODES], folder, can_mount)
+    }
+
+    /// Starts nodes of these programs.
+    pub(crate) fn start_with(programs: [&str; NODES], folder: &Path, can_mount: bool) -> Self {
         let etcd = Etcd::start(folder, 3, &[], "http");
         let members = etcd.addresses();
         let proxies = |_| members.iter().map(|to| Proxy::new(*to)).collect();
@@ -115,6 +125,12 @@ impl Nodes {
             to_etcd: (0..NODES).map(proxies).collect(),
             links: (0..NODES).map(link).collect(),
             servers: (0..NODES).map(|_| None).collect(),
+            programs: programs.map(str::to_owned).to_vec(),
+            dedupe: match programs == [PROGRAM; NODES] {
+                true => 60,
+                // An upgrade judges repeated removals, so no name is forgotten meanwhile.
+                false => 3_600,
+            },
             map: Arc::new(Map(Mutex::new(vec![Place::default(); NODES]))),
         };
         for node in 0..NODES {
@@ -155,7 +171,7 @@ impl Nodes {
             "ack_timeout_ms": 3_000,
             "retry_delay_ms": 100,
             "disk_reserve_mib": 64,
-            "dedupe_seconds": 60,
+            "dedupe_seconds": self.dedupe,
             "cluster": {
                 "etcd": urls,
                 "node": format!("n{node}"),
@@ -167,15 +183,23 @@ impl Nodes {
     }
 
     fn join(&self, node: usize) {
-        println!("{}", self.command("join", node).done().trim());
+        println!("{}", self.command(&["join"], node).done().trim());
     }
 
-    fn command(&self, name: &str, node: usize) -> Ended {
+    /// What this release says of the cluster.
+    pub(crate) fn status(&self) -> serde_json::Value {
+        let shown = self.command(&["status", "--json"], 0).stdout;
+        serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"))
+    }
+
+    fn command(&self, words: &[&str], node: usize) -> Ended {
         let config = self.folder(node).join("join.json");
         std::fs::write(&config, self.config(node).to_string()).expect("the folder is writable");
         let mut command = Command::new(PROGRAM);
         command
-            .args(["cluster", name, "--config"])
+            .arg("cluster")
+            .args(words)
+            .arg("--config")
             .arg(config)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -185,9 +209,15 @@ impl Nodes {
     /// Starts a node, and waits until it listens.
     pub(crate) fn run(&mut self, node: usize) {
         let folder = self.folder(node);
-        let server = Start::new(PROGRAM, &folder).config(self.config(node)).run();
+        let start = Start::new(&self.programs[node], &folder);
+        let server = start.config(self.config(node)).run();
         self.map.places()[node].address = Some(server.address);
         self.servers[node] = Some(server);
+    }
+
+    /// The node runs another program from its next start on.
+    pub(crate) fn set_program(&mut self, node: usize, program: &str) {
+        program.clone_into(&mut self.programs[node]);
     }
 
     pub(crate) fn kill(&mut self, node: usize) {
@@ -218,8 +248,12 @@ impl Nodes {
     }
 
     fn signal(&self, node: usize, name: &str) {
-        let server = self.servers[node].as_ref();
-        server.expect("the node runs").signal(name);
+        self.server(node).signal(name);
+    }
+
+    /// The process of a node that runs.
+    pub(crate) fn server(&self, node: usize) -> &Server {
+        self.servers[node].as_ref().expect("the node runs")
     }
 
     /// The proxies between a node and etcd.
@@ -236,7 +270,7 @@ impl Nodes {
     pub(crate) fn state(&self, routes: &[usize]) -> String {
         let mut state = String::new();
         for node in 0..NODES {
-            let Ended { stdout, stderr, .. } = self.command("status", node);
+            let Ended { stdout, stderr, .. } = self.command(&["status"], node);
             state += &format!(
                 "node {node}: {:?}\n{stdout}{stderr}\n",
                 self.map.address(node)
