@@ -43,22 +43,14 @@ impl Programs {
 
     /// Starts a server on a folder with data.
     pub(crate) fn start(&self, release: Release, data: &str) -> Server {
-        self.prepared(release, data).run()
-    }
-
-    /// Starts a server that refuses to start, and returns its log.
-    pub(crate) fn refuses(&self, release: Release, data: &str) -> Option<String> {
-        self.prepared(release, data).try_run().err()
-    }
-
-    fn prepared(&self, release: Release, data: &str) -> Start<'_> {
-        Start::new(self.program(release), self.path()).config(json!({
+        let start = Start::new(self.program(release), self.path()).config(json!({
             "data_dir": data,
             "ack_timeout_ms": 60_000,
             "retry_delay_ms": 3_600_000,
             "max_retry_delay_ms": 3_600_000,
             "dedupe_seconds": 100_000,
-        }))
+        }));
+        start.run()
     }
 
     /// Runs a command to its end.
