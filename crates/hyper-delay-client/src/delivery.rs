@@ -15,6 +15,8 @@ use crate::{Compression, RequestError, time};
 #[derive(Clone, Debug)]
 pub struct Delivery {
     parts: Arc<Parts>,
+    /// When its round was due, in Unix milliseconds. `None`: at the scheduled time.
+    due: Option<u64>,
     headers: Option<Arc<BTreeMap<String, String>>>,
     connection: u64,
     /// Does not keep the client open.
@@ -49,10 +51,16 @@ impl Delivery {
                 attempt,
                 compression,
             }),
+            due: None,
             headers: None,
             connection: 0,
             handle: Weak::new(),
         }
+    }
+
+    /// The same delivery with the time at which its round was due, if it is not the scheduled time.
+    pub(crate) fn due_at(self, due: Option<u64>) -> Self {
+        Self { due, ..self }
     }
 
     /// The same delivery with headers.
@@ -82,6 +90,7 @@ impl Delivery {
         } = &*self.parts;
         let (id, route) = (id.clone(), route.clone());
         Self {
+            due: self.due,
             headers: self.headers.clone(),
             connection: self.connection,
             handle: self.handle.clone(),
@@ -185,11 +194,21 @@ impl Delivery {
         time::from_millis(self.parts.fire_at)
     }
 
-    /// The lateness of the task now, by this machine's clock; zero if the task is early by that
-    /// clock.
+    /// When this round was due, in Unix milliseconds: at the scheduled time, or when the server took the
+    /// schedule if that was later; after a failed round or a move, at the new time. A server before 0.4
+    /// does not send it: then this is the scheduled time.
+    #[must_use]
+    pub fn due_millis(&self) -> u64 {
+        self.due.unwrap_or(self.parts.fire_at)
+    }
+
+    /// How late the delivery is now: the time since [`due_millis`](Self::due_millis), by this machine's
+    /// clock. Zero if the delivery is early by that clock, and if `due_millis` is 0: a server before 0.4
+    /// does not send when a task was due whose `fire_at` is 0.
     #[must_use]
     pub fn lateness(&self) -> Duration {
-        self.fire_at()
+        let due = Some(self.due_millis()).filter(|due| *due > 0);
+        due.and_then(time::from_millis)
             .and_then(|due| SystemTime::now().duration_since(due).ok())
             .unwrap_or_default()
     }

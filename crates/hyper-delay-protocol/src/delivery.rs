@@ -17,6 +17,8 @@ pub struct Delivery<'a> {
     pub route: &'a str,
     /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
+    /// When its round was due in Unix milliseconds, if that is another time.
+    pub due: Option<u64>,
     /// The label of the payload.
     pub compression: Compression,
     /// The decoded payload.
@@ -67,6 +69,7 @@ impl Delivery<'_> {
             .field("id", self.id)
             .field("route_key", self.route)
             .field("fire_at", &self.fire_at)
+            .optional("due", self.due)
             .quoted("payload_base64", base64)
             .field("compression", self.compression.as_str())
             .field("attempt", &attempt)
@@ -83,6 +86,7 @@ mod tests {
         id: "order \"17\"",
         route: "service-A",
         fire_at: 1_732_616_400_000,
+        due: None,
         compression: Compression::Lz4,
         payload: b"hello",
         attempt: 1,
@@ -94,6 +98,19 @@ mod tests {
         let mut out = Vec::new();
         DELIVERY.encode(&mut out);
         let line = r#"{"kind":"delivery","id":"order \"17\"","route_key":"service-A","fire_at":1732616400000,"payload_base64":"aGVsbG8=","compression":"lz4","attempt":1}"#;
+        assert_eq!(out, format!("{line}\n").into_bytes());
+    }
+
+    #[test]
+    fn another_due_time_follows_the_scheduled_one() {
+        let mut out = Vec::new();
+        let delivery = Delivery {
+            fire_at: 0,
+            due: Some(1_732_616_400_000),
+            ..DELIVERY
+        };
+        delivery.encode(&mut out);
+        let line = r#"{"kind":"delivery","id":"order \"17\"","route_key":"service-A","fire_at":0,"due":1732616400000,"payload_base64":"aGVsbG8=","compression":"lz4","attempt":1}"#;
         assert_eq!(out, format!("{line}\n").into_bytes());
     }
 
@@ -132,6 +149,7 @@ mod tests {
             id: &escaped,
             route: &escaped,
             fire_at: u64::MAX,
+            due: Some(u64::MAX),
             payload: &[7; 1_000],
             headers: r#"{"a":"b"}"#,
             ..DELIVERY

@@ -49,14 +49,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [
-        Self::Nack,
-        Self::AckTimeout,
-        Self::ConnectionLost,
-        Self::Target,
-    ];
-
     /// The kind on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -80,8 +80,10 @@ fn manual(program: &Path) -> Outcome {
         .split("\nCommands:\n")
         .nth(1)
         .ok_or("the help has no commands")?;
-    let commands = commands.lines().take_while(|line| !line.is_empty());
-    for command in commands.filter_map(|line| line.split_whitespace().next()) {
+    let lines = commands.lines().take_while(|line| !line.is_empty());
+    // What goes on from the line before is indented further.
+    let commands = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for command in commands.filter(|name| !name.is_empty()) {
         let page = Path::new(folder).join(format!("man1/{NAME}-{command}.1"));
         if command != "help" && !pages.contains(&page) {
             return Err(format!("{} is missing", page.display()));

@@ -74,6 +74,7 @@ pub(crate) struct Arrived<'a> {
     id: String,
     route_key: String,
     fire_at: u64,
+    due: Option<u64>,
     attempt: u64,
     #[serde(default, deserialize_with = "or_default")]
     compression: Compression,
@@ -93,13 +94,14 @@ impl Arrived<'_> {
             id,
             route_key,
             fire_at,
+            due,
             attempt,
             compression,
             headers,
             ..
         } = self;
         let delivery = Delivery::new(id, route_key, payload, fire_at, attempt, compression);
-        Ok(delivery.with_headers(headers))
+        Ok(delivery.due_at(due).with_headers(headers))
     }
 }
 

@@ -31,8 +31,32 @@ async fn a_delivery_has_the_fields_that_the_server_sent() {
     );
     assert_eq!(delivery.compression().as_str(), "brotli");
     assert!(!delivery.lateness().is_zero());
+    assert_eq!(delivery.due_millis(), 5);
     delivery.ack();
     peer.expect("ack").await;
+}
+
+#[tokio::test]
+async fn lateness_counts_from_the_time_when_the_round_was_due() {
+    let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let due = u64::try_from(now.as_millis()).unwrap() - 5_000;
+    for (due, is_late) in [
+        (format!(r#","due":{due}"#), true),
+        (r#","due":null"#.to_owned(), false),
+    ] {
+        peer.send(&format!(
+            r#"{{"kind":"delivery","id":"a","route_key":"r","fire_at":0{due},"payload_base64":"","compression":"none","attempt":1}}"#
+        ))
+        .await;
+        let delivery = soon(deliveries.next()).await.unwrap();
+        let late = delivery.lateness();
+        assert_eq!(late.as_secs() >= 5, is_late, "{late:?}");
+        assert!(late.as_secs() < 3_600, "{late:?}");
+        assert_eq!(delivery.due_millis() > 0, is_late);
+        delivery.ack();
+        peer.expect("ack").await;
+    }
 }
 
 #[tokio::test]

@@ -44,6 +44,7 @@ pub(super) fn copy(seq: u64, after: u64) -> ForwardedCopy {
             seq,
             attempt: 1,
         },
+        due: 3,
         until: Tick::new(900),
         write_by: Tick::new(800),
         expires: Some(700),

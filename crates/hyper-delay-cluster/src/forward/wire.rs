@@ -234,6 +234,8 @@ pub(crate) struct ForwardedCopy {
     pub(crate) number: u64,
     /// The task and its round.
     pub(crate) revision: TaskRevision,
+    /// When the round was due, in Unix milliseconds.
+    pub(crate) due: u64,
     /// The end of the round on the clock of the leader.
     #[serde(with = "tick")]
     pub(crate) until: Tick,

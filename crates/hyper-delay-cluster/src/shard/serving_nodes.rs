@@ -271,6 +271,7 @@ mod tests {
             seq,
             route: "r".into(),
             id: "x".into(),
+            due: 3,
             attempt: 1,
             until: Tick::new(70),
             write_by: Tick::new(60),

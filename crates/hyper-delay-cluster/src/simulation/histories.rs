@@ -101,12 +101,15 @@ fn planned(part: usize) {
 }
 
 fn with_reads(part: usize) {
-    let (mut number, mut done) = (0, 0);
+    let (mut number, mut done, mut retrying) = (0, 0, 0);
     for seed in seeds(READ_SEEDS, part) {
         let _panics = SeedOnPanic(seed);
         let world = World::new(seed, PlantedFault::Nothing, FaultSet::All).with_reads(seed);
         match world.run_with_reads() {
-            Ok(reads) => done += reads,
+            Ok(reads) => {
+                done += reads.done;
+                retrying += reads.retrying;
+            }
             Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
         }
         number += 1;
@@ -114,6 +117,10 @@ fn with_reads(part: usize) {
     assert!(
         number < 2 || done >= 10 * number,
         "{done} reads in {number} histories"
+    );
+    assert!(
+        number < READ_SEEDS / PARTS as u64 || retrying > 0,
+        "no task was retrying in {number} histories"
     );
 }
 

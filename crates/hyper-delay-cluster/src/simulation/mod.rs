@@ -21,6 +21,7 @@ mod own_routes;
 mod planted_faults;
 mod process_parts;
 mod reads;
+mod retrying;
 mod snapshots;
 mod takeovers;
 mod task_name;

@@ -1,4 +1,5 @@
-//! Reads of clients at any node: what was acknowledged anywhere before must be there.
+//! Reads of clients at any node: what was acknowledged anywhere before must be there, and the retrying
+//! tasks are listed and counted.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,22 @@ pub(super) struct SimulatedReads {
     random: fastrand::Rng,
     last: CallerId,
     waiting: BTreeMap<CallerId, Vec<TaskName>>,
-    /// How many were answered.
+    counts: ReadCounts,
+}
+
+/// What the reads of a history have seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ReadCounts {
+    /// Number of answered reads.
     pub(super) done: u64,
+    /// Number of retrying tasks that they have listed.
+    pub(super) retrying: u64,
+}
+
+impl SimulatedReads {
+    pub(super) const fn counts(&self) -> ReadCounts {
+        self.counts
+    }
 }
 
 impl World {
@@ -28,7 +43,7 @@ impl World {
             random: fastrand::Rng::with_seed(seed),
             last: 0,
             waiting: BTreeMap::new(),
-            done: 0,
+            counts: ReadCounts::default(),
         });
         self.after(MILLI, SimulationEvent::Read);
         self
@@ -72,7 +87,8 @@ impl World {
             if result.is_err() {
                 continue;
             }
-            reads.done += 1;
+            reads.counts.done += 1;
+            let turn = reads.counts.done;
             let disks = self.nodes[life.node].disks.iter();
             let names: Vec<_> = disks.flat_map(|disk| disk.all(Space::Names)).collect();
             let lacks = there.iter().find(|task| {
@@ -83,6 +99,17 @@ impl World {
                 let broken =
                     format!("{task} was acknowledged before a read at {node}, which lacks it");
                 return self.check(Err(broken));
+            }
+            match self.check_retrying_at(life.node, &names, turn) {
+                Ok(retrying) => {
+                    if let Some(reads) = &mut self.reads {
+                        reads.counts.retrying += retrying;
+                    }
+                }
+                Err(broken) => {
+                    let node = &self.nodes[life.node].member.node;
+                    return self.check(Err(format!("at {node}, {broken}")));
+                }
             }
         }
     }

@@ -10,12 +10,7 @@ use super::{
     events::SimulationEvent,
     world::{MILLI, World},
 };
-use crate::ShardId;
-use hyper_delay_engine::{ledger::LedgerView, release::Release};
-use hyper_delay_store::{
-    Space,
-    record::{self, Name, key},
-};
+use hyper_delay_engine::release::Release;
 
 /// Which nodes have which version.
 #[derive(Debug)]
@@ -81,34 +76,5 @@ impl World {
                 self.after(pause, SimulationEvent::End(life));
             }
         }
-    }
-
-    /// In the end the index of retrying tasks is that of the tasks.
-    pub(super) fn retrying_agrees(&self) -> Result<(), String> {
-        for shard in (0..self.charter.shards).map(ShardId) {
-            let disk = &self.nodes[0].disks[usize::from(shard.0)];
-            let names = disk.all(Space::Names).into_iter();
-            let tasks: BTreeSet<_> = names
-                .filter_map(|(key, value)| {
-                    let (route, _) = key::name_of(&key)?;
-                    let name: Name = record::decode(&value).expect("it was encoded");
-                    name.retrying_key(route).map(|key| key.to_vec())
-                })
-                .collect();
-            let meta = disk.all(Space::Meta).into_iter();
-            let rows: BTreeSet<_> = meta
-                .map(|(key, _)| key)
-                .filter(|key| key.starts_with(key::RETRYING))
-                .collect();
-            let view = LedgerView::new(disk.clone());
-            let count = view.retrying("").expect("it is whole");
-            if rows != tasks || count != rows.len() as u64 {
-                let (rows, tasks) = (rows.len(), tasks.len());
-                return Err(format!(
-                    "{tasks} tasks of {shard:?} retry, the index has {rows} and counts {count}"
-                ));
-            }
-        }
-        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::{
     node::{ClockDrift, SimulatedNode, SimulationOptions},
     operators::Operators,
     own_routes::OwnRoutes,
-    reads::SimulatedReads,
+    reads::{ReadCounts, SimulatedReads},
     takeovers::Takeovers,
     task_name::TaskName,
     versions::NodeVersions,
@@ -204,10 +204,11 @@ impl World {
         })
     }
 
-    /// Plays the history to its end. Returns how many reads were answered.
-    pub(super) fn run_with_reads(mut self) -> Result<u64, String> {
+    /// Plays the history to its end. Returns what the reads have seen.
+    pub(super) fn run_with_reads(mut self) -> Result<ReadCounts, String> {
         self.play()?;
-        Ok(self.reads.map_or(0, |reads| reads.done))
+        let reads = self.reads.as_ref().map(SimulatedReads::counts);
+        Ok(reads.unwrap_or_default())
     }
 
     fn play(&mut self) -> Result<(), String> {

@@ -38,6 +38,8 @@ pub struct Delivery<O> {
     pub route: Arc<str>,
     /// Its revision.
     pub seq: u64,
+    /// When the round was due, in Unix milliseconds.
+    pub due: u64,
     /// The number of the round.
     pub attempt: u32,
     /// The end of the time to answer.
@@ -56,6 +58,7 @@ impl Delivery<()> {
         let delivery = Self {
             route: copy.route,
             seq: copy.seq,
+            due: copy.due,
             attempt: copy.attempt,
             until: copy.until,
             write_by: copy.write_by,
@@ -111,6 +114,7 @@ impl<O> Delivery<O> {
             seq: self.seq,
             route: self.route,
             id,
+            due: self.due,
             attempt: self.attempt,
             until: self.until,
             write_by: self.write_by,

@@ -167,6 +167,8 @@ pub enum ConsumerMessage {
         route: Arc<str>,
         /// Its id.
         id: Arc<str>,
+        /// When the round was due, in Unix milliseconds.
+        due: u64,
         /// The number of the round.
         attempt: u32,
         /// The end of the round.

@@ -359,6 +359,7 @@ fn a_late_nack_leaves_the_delivery_for_an_ack() {
         let delivery = Delivery {
             route: "a".into(),
             seq,
+            due: 3,
             attempt,
             until: Tick::new(seq),
             write_by: Tick::new(seq),

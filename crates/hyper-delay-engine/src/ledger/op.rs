@@ -188,6 +188,8 @@ impl ScheduleOrder {
     #[must_use]
     pub fn longest_delivery(&self) -> Delivery<'_> {
         Delivery {
+            // It is left out if the line has no room for it.
+            due: None,
             id: &self.id,
             route: &self.route,
             fire_at: self.fire_at,

@@ -306,6 +306,7 @@ impl<S: Store> Scheduler<S> {
             seq,
             route: task.route.clone(),
             id: task.id.clone(),
+            due: task.at(),
             attempt: task.attempt(),
             until: round.until(),
             write_by: round.write_by(),

@@ -367,6 +367,8 @@ pub struct SentCopy {
     pub route: Arc<str>,
     /// Its id.
     pub id: Arc<str>,
+    /// When the round was due, in Unix milliseconds.
+    pub due: u64,
     /// The number of the round.
     pub attempt: u32,
     /// The end of the round.

@@ -2,7 +2,8 @@ use super::{InflateError, inflate};
 use crate::{Accept, Compression, Delivery};
 
 /// Appends the line of a delivery to a consumer that accepts these compressions. A payload of
-/// another one is decompressed, as far as it fits into a line of `max_line` bytes.
+/// another one is decompressed, as far as it fits into a line of `max_line` bytes. A due time that
+/// does not fit any more is left out: a task that an older server took may need the whole line.
 ///
 /// # Errors
 ///
@@ -14,10 +15,11 @@ pub fn encode(
     out: &mut Vec<u8>,
 ) -> Result<(), InflateError> {
     if accept.takes(delivery.compression) {
-        delivery.encode(out);
+        encode_due(delivery, max_line, out);
         return Ok(());
     }
     let empty = Delivery {
+        due: None,
         compression: Compression::None,
         payload: &[],
         ..delivery.clone()
@@ -26,9 +28,21 @@ pub fn encode(
     let room = max_line.saturating_sub(empty.longest()) / 4 * 3;
     let payload = inflate(delivery.compression, delivery.payload, room)?;
     let inflated = Delivery {
+        due: delivery.due,
         payload: &payload,
         ..empty
     };
-    inflated.encode(out);
+    encode_due(&inflated, max_line, out);
     Ok(())
+}
+
+fn encode_due(delivery: &Delivery<'_>, max_line: usize, out: &mut Vec<u8>) {
+    if delivery.due.is_none() || delivery.fits(max_line) {
+        return delivery.encode(out);
+    }
+    let without = Delivery {
+        due: None,
+        ..delivery.clone()
+    };
+    without.encode(out);
 }

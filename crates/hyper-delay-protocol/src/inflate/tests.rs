@@ -175,6 +175,7 @@ fn a_delivery_is_inflated_only_for_a_consumer_that_does_not_accept_it() {
         id: "a",
         route: "r",
         fire_at: 5,
+        due: None,
         compression: Compression::Zstd,
         payload: &payload,
         attempt: 1,
@@ -202,6 +203,42 @@ fn a_delivery_is_inflated_only_for_a_consumer_that_does_not_accept_it() {
     let longest = plain.longest();
     assert_eq!(lines(other, longest).unwrap(), line(&plain));
     assert!(lines(other, longest - 4).is_err());
+}
+
+#[test]
+fn a_due_time_is_left_out_if_the_line_has_no_room_for_it() {
+    let payload = fixture("checked.zst");
+    let text = text();
+    let stored = Delivery {
+        id: "a",
+        route: "r",
+        fire_at: 5,
+        due: Some(1_732_616_400_000),
+        compression: Compression::Zstd,
+        payload: &payload,
+        attempt: 1,
+        headers: "",
+    };
+    let inflated = Delivery {
+        compression: Compression::None,
+        payload: &text,
+        ..stored.clone()
+    };
+    let accepted = Accept::only(&[Compression::Zstd]);
+    for (accept, whole) in [(accepted, &stored), (Accept::only(&[]), &inflated)] {
+        let longest = whole.longest();
+        for (max_line, due) in [(longest, whole.due), (longest - 1, None)] {
+            let mut out = Vec::new();
+            encode(&stored, accept, max_line, &mut out).unwrap();
+            let mut expected = Vec::new();
+            let whole = Delivery {
+                due,
+                ..whole.clone()
+            };
+            whole.encode(&mut expected);
+            assert_eq!(out, expected);
+        }
+    }
 }
 
 proptest! {

@@ -1,9 +1,12 @@
 //! Dispatches each request of a peer: to this task, to a read of the disk, or to the scheduler.
 
+mod request_scope;
+
 use std::{mem, net::SocketAddr, sync::Arc};
 
 use tokio::sync::oneshot;
 
+use self::request_scope::{makes_consumer, read_scope};
 use super::{
     ConnectionContext, Slot,
     authentication::{AccessDenied, Authentication, CloseReason},
@@ -369,34 +372,6 @@ fn refusal(line: &Line, code: Code, message: &str) -> Refusal {
         route: route.cloned(),
         tag: line.tag.clone(),
         ..Refusal::new(code, message)
-    }
-}
-
-/// Returns the route whose stored tasks a reply is read from, `None` for all, if it is read from the
-/// disk now.
-fn read_scope(request: &ReadRequest) -> Option<Option<Arc<str>>> {
-    match request {
-        ReadRequest::Reasons { route, .. } => Some(route.clone()),
-        ReadRequest::List(list) => Some(list.route.clone()),
-        ReadRequest::Dead { route, .. } | ReadRequest::Get { route, .. } => {
-            Some(Some(route.clone()))
-        }
-        ReadRequest::Count(bulk) => Some(Some(bulk.route.clone())),
-        // With a route, too, the sums are of all.
-        ReadRequest::Stats { .. } => Some(None),
-        ReadRequest::Jobs | ReadRequest::Audit { .. } => Some(None),
-        // A backup is read at its first piece.
-        ReadRequest::Backup { offset } => (*offset == 0).then_some(None),
-        ReadRequest::Future => None,
-    }
-}
-
-/// Returns whether a request makes its connection a consumer.
-const fn makes_consumer(request: &Request) -> bool {
-    match request {
-        Request::Task(TaskRequest::Register { .. }) => true,
-        Request::Task(TaskRequest::Schedule(schedule)) => schedule.route.is_none(),
-        _ => false,
     }
 }
 

@@ -76,6 +76,7 @@ fn deliver(outbox: &ConnectionOutbox, seq: u64) {
 
 fn deliver_until(outbox: &ConnectionOutbox, seq: u64, until: Tick) {
     outbox.push(ConsumerMessage::Deliver {
+        due: 0,
         seq,
         route: "route".into(),
         id: "task".into(),
@@ -223,6 +224,7 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
     let world = connect_with(store, None, Freshness::of_replicas(replicas)).await;
     let authority = Arc::new(Authority::new(0, Tick::new(u64::MAX)));
     world.outbox.push(ConsumerMessage::Deliver {
+        due: 0,
         seq: DAMAGED,
         route: "route".into(),
         id: "task".into(),

@@ -216,6 +216,7 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
                 seq,
                 route,
                 id,
+                due,
                 attempt,
                 until,
                 write_by,
@@ -236,6 +237,7 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
                 } else if self.may_deliver() {
                     let delivery = EncodedDelivery {
                         copy,
+                        due,
                         attempt,
                         until,
                         write_by,
@@ -268,13 +270,15 @@ impl<S: ReadStore> ConnectionWriter<'_, S> {
     ) -> Result<(), StoreError> {
         let bytes = &mut self.chunk.bytes;
         let start = bytes.len();
-        let (seq, id, attempt) = (delivery.copy.seq, &*delivery.copy.id, delivery.attempt);
+        let (seq, id) = (delivery.copy.seq, &*delivery.copy.id);
+        let (due, attempt) = (delivery.due, delivery.attempt);
         let read = || {
             self.view.content(seq, |task| {
                 let delivery = hyper_delay_protocol::Delivery {
                     id,
                     route,
                     fire_at: task.fire_at,
+                    due: Some(due).filter(|due| *due != task.fire_at),
                     compression: task.compression,
                     payload: task.payload,
                     attempt,

@@ -32,6 +32,7 @@ fn request_of_any_length_fits_if_no_other_is_under_way() {
 
 fn delivery(seq: u64, until: Tick) -> ConsumerMessage {
     ConsumerMessage::Deliver {
+        due: 0,
         seq,
         route: "route".into(),
         id: "task".into(),

@@ -1,6 +1,8 @@
+mod lost_tasks;
+mod sources;
+
 use std::{
-    error::Error,
-    fmt, io,
+    io,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -8,6 +10,9 @@ use std::{
 
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, TokenError};
 
+pub(crate) use self::{lost_tasks::LostTasks, sources::WithSources};
+
+use self::sources::chain;
 use crate::load::LoadError;
 use hyper_delay_archive::{backup::BackupError, salvage::SalvageError};
 use hyper_delay_config::ConfigError;
@@ -210,30 +215,6 @@ pub(crate) enum CommandError {
     Early { early: u64 },
 }
 
-/// Tasks that a tool could not save.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct LostTasks {
-    pub known: u64,
-    /// The most tasks of commits that cannot be read.
-    pub most_unknown: u64,
-}
-
-impl fmt::Display for LostTasks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            known,
-            most_unknown,
-        } = self;
-        match most_unknown {
-            0 => known.fmt(f),
-            _ => write!(
-                f,
-                "{known} and up to {most_unknown} of commits that cannot be read"
-            ),
-        }
-    }
-}
-
 /// The reason why `get` does not decompress a payload.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DecompressError {
@@ -318,7 +299,7 @@ impl From<ConnectError> for CommandError {
             &source,
             ConnectError::Token { .. } | ConnectError::Forbidden { .. }
         );
-        let source = WithSources(Box::new(source));
+        let source = WithSources::new(source);
         if token {
             return Self::Token { source };
         }
@@ -328,28 +309,6 @@ impl From<ConnectError> for CommandError {
             _ => Self::Connect { source },
         }
     }
-}
-
-/// Displays an error and all its sources. Boxed, so that a result stays small.
-#[derive(Debug)]
-pub(crate) struct WithSources<E>(Box<E>);
-
-impl<E: Error> fmt::Display for WithSources<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&chain(&*self.0))
-    }
-}
-
-impl<E: Error> Error for WithSources<E> {}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text = format!("{text}: {source}");
-        next = source.source();
-    }
-    text
 }
 
 /// Returns the hint after the error of an output that ends early.

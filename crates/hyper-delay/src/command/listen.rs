@@ -15,8 +15,9 @@ use super::{
 
 /// Print the deliveries of routes and acknowledge each after printing it.
 ///
-/// Payloads are printed as text if they are UTF-8, otherwise in base64. The command ends at Ctrl-C
-/// or when another consumer takes one of the routes.
+/// Payloads are printed as text if they are UTF-8, otherwise in base64. The lateness counts from the
+/// time when the round was due: for a scheduled time that had passed, from when the server took the
+/// schedule. The command ends at Ctrl-C or when another consumer takes one of the routes.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay listen service-A service-B --json")]
 pub(super) struct Listen {
@@ -131,6 +132,9 @@ fn in_json(delivery: &Delivery, text: Option<&str>, late: Duration) -> serde_jso
         "attempt": delivery.attempt(),
         "late_ms": late.as_secs_f64() * 1_000.0,
     });
+    if delivery.due_millis() != delivery.fire_at_millis() {
+        line["due"] = delivery.due_millis().into();
+    }
     let headers: serde_json::Map<_, _> = delivery
         .headers()
         .map(|(name, value)| (name.to_owned(), value.into()))

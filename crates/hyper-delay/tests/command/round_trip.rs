@@ -36,6 +36,24 @@ fn listen_prints_and_removes_a_scheduled_task() {
 }
 
 #[test]
+fn the_lateness_of_a_past_time_counts_from_the_schedule() {
+    let server = Server::start(json!({}));
+    for at in ["0", "1000"] {
+        server
+            .run(&["schedule", "hello", "--route", "a", "--at", at])
+            .done();
+        let heard = json(
+            &server
+                .run(&["listen", "a", "--count", "1", "--json"])
+                .done(),
+        );
+        let late = heard["late_ms"].as_f64().expect("it is a number");
+        assert!(late < 3_600_000.0, "{heard}");
+        assert!(heard["due"].as_u64() > heard["fire_at"].as_u64(), "{heard}");
+    }
+}
+
+#[test]
 fn payloads_are_read_as_bytes_from_standard_input() {
     let server = Server::start(json!({}));
     let line = ["schedule", "-", "--route", "b", "--compression", "zstd"];

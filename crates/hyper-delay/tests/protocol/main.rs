@@ -14,6 +14,7 @@ mod register;
 mod sharing;
 
 mod dedupe;
+mod due;
 mod fire_at;
 mod own_route;
 mod schedule;

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::request::{later, now, schedule};
 
 use crate::server::Server;
@@ -57,10 +57,12 @@ fn a_delivery_has_the_scheduled_content() {
             r#"{{"kind":"schedule","id":"{id}","route_key":"a","fire_at":1732616400000,{sent}}}"#
         ));
         let (payload, compression) = received;
+        let line = peer.line().expect("it is delivered");
+        let due = &serde_json::from_str::<Value>(&line).expect("it is JSON")["due"];
         let delivery = format!(
-            r#"{{"kind":"delivery","id":"{id}","route_key":"a","fire_at":1732616400000,"payload_base64":"{payload}","compression":"{compression}","attempt":1}}"#
+            r#"{{"kind":"delivery","id":"{id}","route_key":"a","fire_at":1732616400000,"due":{due},"payload_base64":"{payload}","compression":"{compression}","attempt":1}}"#
         );
-        assert_eq!(peer.line(), Some(delivery));
+        assert_eq!(line, delivery);
     }
 }
 

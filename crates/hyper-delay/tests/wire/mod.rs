@@ -92,14 +92,16 @@ fn check_line(line: &Line) {
 }
 
 fn check_delivery(schedule: &Schedule) {
+    let fire_at = match schedule.due {
+        Due::At(fire_at) => fire_at,
+        Due::After(_) => 5,
+    };
     for attempt in [1, u32::MAX] {
         let delivery = Delivery {
             id: schedule.id.as_deref().unwrap_or("id"),
             route: schedule.route.as_deref().unwrap_or("route"),
-            fire_at: match schedule.due {
-                Due::At(fire_at) => fire_at,
-                Due::After(_) => 5,
-            },
+            fire_at,
+            due: Some(attempt.into()).filter(|due| *due != fire_at),
             compression: schedule.compression,
             payload: &schedule.payload,
             attempt,

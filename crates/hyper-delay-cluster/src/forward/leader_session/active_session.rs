@@ -81,6 +81,7 @@ impl ActiveSession {
         ServedDelivery {
             route: copy.revision.route.clone(),
             seq: copy.revision.seq,
+            due: copy.due,
             attempt: copy.revision.attempt,
             until: self.to_local(copy.until),
             write_by: self.to_local(copy.write_by),

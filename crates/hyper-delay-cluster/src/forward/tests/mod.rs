@@ -217,6 +217,7 @@ impl World {
                 seq,
                 attempt,
             },
+            due: 3,
             until: Tick::new(77 + 30_000 * MILLI),
             write_by: Tick::new(77 + 29_000 * MILLI),
             expires: None,

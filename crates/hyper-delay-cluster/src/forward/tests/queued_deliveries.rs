@@ -14,6 +14,7 @@ fn held(world: &mut World, expires: Option<u64>) {
             seq: 2,
             attempt: 1,
         },
+        due: 3,
         until: Tick::new(77 + 30_000 * MILLI),
         write_by: Tick::new(77 + 29_000 * MILLI),
         expires: expires.map(|millis| 77 + millis * MILLI),

@@ -14,6 +14,7 @@ pub(super) fn forwarded_copy(copy: SentCopy, number: u64, after: u64, now: Now) 
         seq,
         route,
         id,
+        due,
         attempt,
         until,
         write_by,
@@ -27,6 +28,7 @@ pub(super) fn forwarded_copy(copy: SentCopy, number: u64, after: u64, now: Now) 
             seq,
             attempt,
         },
+        due,
         until,
         write_by,
         expires: expires_at.map(|at| expiry_tick(at, now)),
@@ -72,13 +74,17 @@ mod tests {
                 seq: 9,
                 route: "r".into(),
                 id: "x".into(),
+                due: 3,
                 attempt: 2,
                 until: Tick::new(70),
                 write_by: Tick::new(60),
                 expires_at,
             };
             match forwarded_copy(copy, 4, 30, NOW) {
-                ToConnection::Deliver(copy) => copy.expires,
+                ToConnection::Deliver(copy) => {
+                    assert_eq!(copy.due, 3);
+                    copy.expires
+                }
                 other => panic!("{other:?}"),
             }
         };

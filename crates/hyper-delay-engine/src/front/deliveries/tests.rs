@@ -32,6 +32,7 @@ fn delivery(route: &str, seq: u64, attempt: u32, until: u64) -> Delivery<()> {
     Delivery {
         route: route.into(),
         seq,
+        due: 3,
         attempt,
         until: Tick::new(until),
         write_by: Tick::new(until - 10),

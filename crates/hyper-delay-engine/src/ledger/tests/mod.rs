@@ -13,4 +13,5 @@ mod pending_quota;
 mod power_loss;
 mod random;
 mod retrying;
+mod retrying_list;
 mod world;

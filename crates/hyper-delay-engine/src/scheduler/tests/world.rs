@@ -26,11 +26,7 @@ use crate::{
 };
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{RegisterMode, Reply, TaskRequest};
-use hyper_delay_store::{
-    ReadStore as _, Space,
-    fake::Fake,
-    record::{self, Place, Task},
-};
+use hyper_delay_store::{Space, fake::Fake, record::Place};
 
 pub(super) use super::delivered::Delivered;
 
@@ -359,6 +355,7 @@ impl World {
                     seq,
                     route,
                     id,
+                    due,
                     attempt,
                     until,
                     write_by,
@@ -370,12 +367,6 @@ impl World {
                         "{id} is delivered"
                     );
                     let now = self.now.wall_millis();
-                    let content = self.store.get(Space::Tasks, &record::key::task(seq));
-                    if let Some(content) = content.unwrap() {
-                        let task: Task<'_> = record::decode(&content).unwrap();
-                        let expires_at = task.terms.and_then(|terms| terms.expires_at);
-                        assert!(expires_at.is_none_or(|at| now < at), "{id} has expired");
-                    }
                     let delivery = Delivered {
                         consumer,
                         route,
@@ -385,6 +376,7 @@ impl World {
                         until,
                         at: now,
                     };
+                    delivery.check_stored(due, &self.store);
                     self.nodes.sent(&delivery, until, self.now.monotonic);
                     let queued = self.sockets.send(Queued {
                         delivery,

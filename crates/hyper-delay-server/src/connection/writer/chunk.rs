@@ -28,6 +28,8 @@ struct DeliveryLine {
 #[derive(Debug)]
 pub(super) struct EncodedDelivery {
     pub(super) copy: CopyId,
+    /// When the round was due, in Unix milliseconds.
+    pub(super) due: u64,
     pub(super) attempt: u32,
     pub(super) until: Tick,
     pub(super) write_by: Tick,
@@ -131,6 +133,7 @@ mod tests {
                         seq: id,
                         id: "task".into(),
                     },
+                    due: 0,
                     attempt: 1,
                     until: Tick::new(100),
                     write_by: Tick::new(write_by),

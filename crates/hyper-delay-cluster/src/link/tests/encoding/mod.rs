@@ -110,6 +110,6 @@ fn messages_have_the_bytes_of_their_version() {
     }
     assert_eq!(
         (handshake::FORMAT, hasher.digest()),
-        (4, 12_351_599_441_554_004_438)
+        (4, 15_159_333_731_288_215_223)
     );
 }

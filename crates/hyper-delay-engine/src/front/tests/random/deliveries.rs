@@ -59,6 +59,7 @@ impl World {
         let delivery = Delivery {
             route: (*self.random.choice(&ROUTES).unwrap()).into(),
             seq: self.seq,
+            due: 3,
             attempt: self.random.u32(1..3),
             until,
             write_by: Tick::new(until.value() - 1),
