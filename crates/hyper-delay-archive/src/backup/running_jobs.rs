@@ -43,7 +43,7 @@ mod tests {
 
     fn begin(ledger: &mut Ledger<Fake>) -> u64 {
         let bulk = NewBulkJob {
-            act: JobAction::Purge,
+            act: BulkAct::Purge,
             route: "route".into(),
             filter: Filter::default(),
             in_flight: false,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Accept, AdminRequest, BulkAct, BulkRequest, Code, Compression, DeliverySelector, Filter,
-    Headers, ListRequest, MoveTo, ReadRequest, RegisterMode, Schedule,
+    Accept, AdminRequest, BulkAct, BulkMove, BulkMoveTo, BulkRequest, Code, Compression,
+    DeliverySelector, Filter, Headers, ListRequest, MoveTo, ReadRequest, RegisterMode, Schedule,
 };
 
 mod consumers;

@@ -21,7 +21,7 @@ fn directory() -> TestDirectory {
     let store = Arc::new(Embedded::open(directory.path()).unwrap());
     let mut ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
     let purge = NewBulkJob {
-        act: JobAction::Purge,
+        act: BulkAct::Purge,
         route: "north".into(),
         filter: Filter::default(),
         in_flight: false,

@@ -308,7 +308,7 @@ impl Side {
             Step::Resume => audited(Op::Resume(route)),
             Step::Begin(_) if self.jobs.len() == JOBS => None,
             Step::Begin(reason) => audited(Op::BeginBulk(Box::new(NewBulkJob {
-                act: JobAction::Purge,
+                act: BulkAct::Purge,
                 route,
                 filter: Filter {
                     reason: Some(REASONS[reason].into()),

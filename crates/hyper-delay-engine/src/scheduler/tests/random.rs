@@ -24,7 +24,7 @@ use crate::{
 use cluster::{ClusterEvent, Reports};
 use history::{HistoryEvent, history_event};
 use hyper_delay_protocol::{
-    AdminRequest, BulkAct, Filter, MoveTo, RegisterMode, TaskRequest, Terms,
+    AdminRequest, BulkAct, BulkMove, BulkMoveTo, Filter, MoveTo, RegisterMode, TaskRequest, Terms,
 };
 use hyper_delay_store::{Space, record::key};
 use options::{Options, options};
