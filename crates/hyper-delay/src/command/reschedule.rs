@@ -55,14 +55,15 @@ pub(super) struct Reschedule {
     #[command(flatten)]
     many: MovedTasks,
     /// With --all: when the tasks are due, given as TIME is.
-    #[arg(long, value_name = "TIME", value_parser = due_time, requires = "all")]
+    #[arg(long, value_name = "TIME", value_parser = due_time, requires = "all", conflicts_with = "id")]
     to: Option<DueTime>,
     /// With --all: how much later than before each task is due, such as 5m.
     #[arg(
         long,
         value_name = "SPAN",
         value_parser = time_format::parse_duration,
-        requires = "all"
+        requires = "all",
+        conflicts_with = "id"
     )]
     later: Option<Duration>,
     #[command(flatten)]

@@ -14,23 +14,23 @@ pub(super) struct MovedTasks {
     #[arg(long, conflicts_with = "id")]
     all: bool,
     /// Only tasks in this state. Default: waiting and parked.
-    #[arg(long, value_enum, requires = "all")]
+    #[arg(long, value_enum, requires = "all", conflicts_with = "id")]
     state: Option<MovableState>,
     /// Only tasks whose last failure has exactly this reason. An empty text selects those that failed
     /// without a reason.
-    #[arg(long, value_name = "TEXT", requires = "all")]
+    #[arg(long, value_name = "TEXT", requires = "all", conflicts_with = "id")]
     reason: Option<String>,
     /// Only tasks that are due at this time or later.
-    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, requires = "all")]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, requires = "all", conflicts_with = "id")]
     from: Option<u64>,
     /// Only tasks that are due before this time.
-    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, requires = "all")]
+    #[arg(long, value_name = "TIME", value_parser = time_format::parse_time, requires = "all", conflicts_with = "id")]
     until: Option<u64>,
     /// Only count the tasks that match.
-    #[arg(long, requires = "all")]
+    #[arg(long, requires = "all", conflicts_with = "id")]
     dry_run: bool,
     /// Do not ask for confirmation.
-    #[arg(long, requires = "all")]
+    #[arg(long, requires = "all", conflicts_with = "id")]
     yes: bool,
 }
 
