@@ -279,3 +279,6 @@ impl RowBudget {
         fits
     }
 }
+
+#[cfg(test)]
+mod tests;

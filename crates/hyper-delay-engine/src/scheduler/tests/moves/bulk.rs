@@ -231,3 +231,22 @@ fn times_too_far_ahead_are_refused() {
         assert!(matches!(world.replies.last(), Some((_, Reply::Job(_)))));
     }
 }
+
+#[test]
+fn the_low_water_mark_does_not_pass_moves_in_flight() {
+    let mut world = world();
+    world.schedule("task", START + 5_000_000);
+    world.settle();
+    world.bulk(to(BulkMoveTo::Now), "route", Filter::default());
+    world.step(Step::Commit);
+    world.step(Step::Tell);
+    world.tick();
+    // The move is submitted. No later mark is stored with it.
+    world.pass(100_000);
+    world.tick();
+    world.step(Step::Commit);
+    world.restart();
+    world.connect(&["route"]);
+    world.settle();
+    assert_eq!(delivered(&world).len(), 1, "{:?}", place(&world, "task"));
+}
