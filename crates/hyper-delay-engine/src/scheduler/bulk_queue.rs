@@ -170,6 +170,7 @@ impl BulkQueue {
 
 impl RunningBulkJob {
     /// Continues a bulk operation as it is stored.
+    #[must_use]
     pub fn from_stored(id: u64, job: &BulkJob) -> Self {
         Self {
             id,

@@ -96,8 +96,9 @@ fn a_task_that_fails_again_is_not_run_again_by_the_same_job() {
 
 /// Gives all deliveries back from this one on.
 fn fail(world: &mut World, from: usize) {
-    for delivered in world.deliveries[from..].to_vec() {
-        world.nack_delivery(&delivered, None);
+    let failed = world.deliveries[from..].to_vec();
+    for delivered in &failed {
+        world.nack_delivery(delivered, None);
     }
 }
 
