@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::query::asked_by_await;
 use crate::wire::{Reply, Request, or_default};
-use crate::{Client, RequestError};
+use crate::{Client, RequestError, TaskState};
 
 /// What operators did, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -40,8 +40,8 @@ pub struct AuditLine {
     /// Number of tasks that the bulk operation has changed, at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u64>,
-    /// The bulk operation is for dead letters with this reason; an empty one means those without
-    /// one.
+    /// The bulk operation is for dead letters, or retrying tasks, with this reason; an empty one
+    /// means those without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The bulk operation is for dead letters from this time on, in Unix milliseconds.
@@ -50,6 +50,15 @@ pub struct AuditLine {
     /// The bulk operation is for dead letters before this time, in Unix milliseconds.
     #[serde(rename = "until", default, skip_serializing_if = "Option::is_none")]
     pub until_millis: Option<u64>,
+    /// The bulk operation moves tasks in this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_state: Option<TaskState>,
+    /// The time that the bulk operation moves tasks to, in Unix milliseconds.
+    #[serde(rename = "due", default, skip_serializing_if = "Option::is_none")]
+    pub due_millis: Option<u64>,
+    /// By how many milliseconds the bulk operation moves tasks.
+    #[serde(rename = "shift_ms", default, skip_serializing_if = "Option::is_none")]
+    pub shift_millis: Option<u64>,
     /// Whether the bulk operation removes tasks in flight, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_flight: bool,

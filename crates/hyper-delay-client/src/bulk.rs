@@ -1,10 +1,11 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{Reply, Request, or_default};
-use crate::{Client, RequestError};
+use crate::{Client, RequestError, TaskState, time};
 
 /// Which tasks a request is for.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +28,8 @@ impl Filter {
 }
 
 /// A bulk operation: `.await` begins it and resolves to its [`Job`], which survives restarts of
-/// the server. See [`Client::kick_all`], [`Client::delete_all`] and [`Client::purge`].
+/// the server. See [`Client::kick_all`], [`Client::delete_all`], [`Client::purge`],
+/// [`Client::run_now_all`] and [`Client::reschedule_all`].
 #[derive(Clone, Debug)]
 #[must_use = "the operation begins when it is awaited"]
 pub struct Bulk {
@@ -36,6 +38,9 @@ pub struct Bulk {
     route: String,
     filter: Filter,
     in_flight: bool,
+    state: Option<TaskState>,
+    due: Option<u64>,
+    shift_ms: Option<u64>,
 }
 
 impl Bulk {
@@ -46,25 +51,52 @@ impl Bulk {
             route,
             filter: Filter::default(),
             in_flight: false,
+            state: None,
+            due: None,
+            shift_ms: None,
         }
     }
 
+    /// Moves the tasks to this time.
+    pub(crate) fn due(self, due: u64) -> Self {
+        Self {
+            due: Some(due),
+            ..self
+        }
+    }
+
+    /// Moves the tasks by this time.
+    pub(crate) fn shift(self, shift: Duration) -> Self {
+        Self {
+            shift_ms: Some(time::whole_millis(shift)),
+            ..self
+        }
+    }
+
+    /// Moves only tasks in this state: waiting, parked or retrying. Only for moves: another operation
+    /// with it is refused. Default: waiting and parked ones.
+    pub fn state(mut self, state: TaskState) -> Self {
+        self.state = Some(state);
+        self
+    }
+
     /// Changes only dead letters with exactly this reason; with an empty one, those without a
-    /// reason. A purge ignores it.
+    /// reason. A move is then only for retrying tasks whose last failure has it. A purge ignores it.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.filter.reason = Some(reason.into());
         self
     }
 
-    /// Changes only dead letters that died at this time or later, in Unix milliseconds. A purge
-    /// ignores it.
+    /// Changes only dead letters that died at this time or later, in Unix milliseconds; moves only
+    /// tasks that are due then. A purge ignores it.
     pub fn from_millis(mut self, from: u64) -> Self {
         self.filter.from = Some(from);
         self
     }
 
-    /// Changes only dead letters that died before this time, in Unix milliseconds. A purge ignores
-    /// it. Default: the time at which the operation begins.
+    /// Changes only dead letters that died before this time, in Unix milliseconds; moves only tasks
+    /// that are due before. A purge ignores it. Default: the time at which the operation begins; for a
+    /// move none.
     pub fn until_millis(mut self, until: u64) -> Self {
         self.filter.until = Some(until);
         self
@@ -97,6 +129,9 @@ impl Bulk {
         Request {
             route_key: Some(&self.route),
             in_flight: self.in_flight.then_some(true),
+            state: self.state.as_ref().map(TaskState::as_str),
+            due: self.due,
+            shift_ms: self.shift_ms,
             ..self.filter.request(self.kind)
         }
     }
@@ -140,7 +175,7 @@ pub struct Job {
     /// Its number.
     #[serde(rename = "job")]
     pub number: u64,
-    /// `kick_all`, `delete_all` or `purge`.
+    /// `kick_all`, `delete_all`, `purge`, `run_now_all` or `reschedule_all`.
     pub act: String,
     /// The route.
     #[serde(rename = "route_key")]
@@ -158,6 +193,15 @@ pub struct Job {
     /// The end of the time in its filter, in Unix milliseconds.
     #[serde(rename = "until", default, skip_serializing_if = "Option::is_none")]
     pub until_millis: Option<u64>,
+    /// The state of the tasks that it moves, if its filter has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_state: Option<TaskState>,
+    /// The time that it moves tasks to, in Unix milliseconds.
+    #[serde(rename = "due", default, skip_serializing_if = "Option::is_none")]
+    pub due_millis: Option<u64>,
+    /// By how many milliseconds it moves tasks.
+    #[serde(rename = "shift_ms", default, skip_serializing_if = "Option::is_none")]
+    pub shift_millis: Option<u64>,
     /// When it began, in Unix milliseconds.
     #[serde(rename = "began_at")]
     pub began_at_millis: u64,

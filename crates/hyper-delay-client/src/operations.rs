@@ -1,7 +1,9 @@
+use std::time::{Duration, SystemTime};
+
 use crate::bulk::{Deleted, Jobs, Paused, Stopped};
 use crate::wire::Request;
 use crate::{
-    AuditQuery, Bulk, Client, Forecast, GetQuery, Job, ListQuery, ReasonsQuery, RequestError,
+    AuditQuery, Bulk, Client, Forecast, GetQuery, Job, ListQuery, ReasonsQuery, RequestError, time,
 };
 
 /// Requests of operators.
@@ -69,6 +71,30 @@ impl Client {
     /// Removes every waiting, parked and dead task of a route: `.await` begins it.
     pub fn purge(&self, route: impl Into<String>) -> Bulk {
         Bulk::new(self.clone(), "purge", route.into())
+    }
+
+    /// Makes every waiting task of a route due now, and changes nothing else of it: `.await` begins
+    /// it. Tasks in flight stay. See [`Bulk`] for options.
+    pub fn run_now_all(&self, route: impl Into<String>) -> Bulk {
+        Bulk::new(self.clone(), "run_now_all", route.into())
+    }
+
+    /// Makes every waiting and parked task of a route due at `due`, rounded up to a millisecond:
+    /// `.await` begins it. A past time means now. Tasks in flight stay, and so do tasks that would
+    /// expire before. See [`Bulk`] for options.
+    pub fn reschedule_all(&self, route: impl Into<String>, due: SystemTime) -> Bulk {
+        self.reschedule_all_millis(route, time::to_millis(due))
+    }
+
+    /// As [`reschedule_all`](Self::reschedule_all), with a time in Unix milliseconds, at most 2^53.
+    pub fn reschedule_all_millis(&self, route: impl Into<String>, due: u64) -> Bulk {
+        Bulk::new(self.clone(), "reschedule_all", route.into()).due(due)
+    }
+
+    /// As [`reschedule_all`](Self::reschedule_all), but each task is due this much later than before,
+    /// rounded up to a millisecond. The server refuses zero.
+    pub fn postpone_all(&self, route: impl Into<String>, shift: Duration) -> Bulk {
+        Bulk::new(self.clone(), "reschedule_all", route.into()).shift(shift)
     }
 
     /// Requests the bulk operations, the newest first.

@@ -42,6 +42,7 @@ macro_rules! for_each_field {
             RetryDelayMs retry_delay_ms
             MaxRetryDelayMs max_retry_delay_ms
             Due due
+            ShiftMs shift_ms
         }
     };
 }

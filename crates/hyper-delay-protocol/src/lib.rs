@@ -48,6 +48,7 @@ mod unix_time;
 
 mod json_writer;
 
+mod bulk_move;
 mod dead_letter;
 mod delivery;
 mod failure;
@@ -63,6 +64,7 @@ mod node_encoding;
 mod terms;
 
 pub use accept::Accept;
+pub use bulk_move::{BulkMove, BulkMoveTo};
 pub use compression::Compression;
 pub use credential::Credential;
 pub use dead_letter::DeadTask;

@@ -162,7 +162,7 @@ impl From<AllTerms> for Terms {
     }
 }
 
-/// The kind of a bulk operation, or its state.
+/// The kind of a bulk operation, or its state. Append new variants, and never move one.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum JobWord {
     KickAll,
@@ -172,10 +172,12 @@ enum JobWord {
     Done,
     Stopped,
     Failed,
+    RunNowAll,
+    RescheduleAll,
 }
 
 impl JobWord {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::KickAll,
         Self::DeleteAll,
         Self::Purge,
@@ -183,6 +185,8 @@ impl JobWord {
         Self::Done,
         Self::Stopped,
         Self::Failed,
+        Self::RunNowAll,
+        Self::RescheduleAll,
     ];
 
     const fn as_str(self) -> &'static str {
@@ -194,6 +198,8 @@ impl JobWord {
             Self::Done => "done",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
+            Self::RunNowAll => "run_now_all",
+            Self::RescheduleAll => "reschedule_all",
         }
     }
 }

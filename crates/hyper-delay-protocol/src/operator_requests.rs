@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{
-    FailureKind, Filter,
+    BulkMove, FailureKind, Filter,
     field::{EXACT, FieldError},
     json_writer::{self, JsonWriter},
     request_fields::RequestFields,
@@ -18,6 +18,8 @@ pub enum BulkAct {
     Delete,
     /// Removes waiting, parked and dead tasks.
     Purge,
+    /// Moves the due times of waiting and parked tasks.
+    Move(BulkMove),
 }
 
 impl BulkAct {
@@ -28,6 +30,16 @@ impl BulkAct {
             Self::Kick => "kick_all",
             Self::Delete => "delete_all",
             Self::Purge => "purge",
+            Self::Move(moved) => moved.as_str(),
+        }
+    }
+
+    /// Returns the move, if it is one.
+    #[must_use]
+    pub const fn task_move(self) -> Option<BulkMove> {
+        match self {
+            Self::Move(moved) => Some(moved),
+            Self::Kick | Self::Delete | Self::Purge => None,
         }
     }
 }
@@ -87,10 +99,12 @@ pub struct JobRow {
     /// `running`, `done`, `stopped` or `failed`.
     #[serde(with = "super::node_encoding::job_word")]
     pub state: StaticWord,
-    /// Number of tasks that were kicked or removed so far.
+    /// Number of tasks that were kicked, removed or moved so far.
     pub changed: u64,
     /// The filter that selects its tasks.
     pub filter: Filter,
+    /// The state and the new due times of its tasks, if it moves them.
+    pub task_move: Option<BulkMove>,
     /// When it was begun, in Unix milliseconds.
     pub began_at: u64,
     /// When it ended, in Unix milliseconds. `None` while it runs.
@@ -109,7 +123,7 @@ impl JobRow {
     }
 
     pub(super) fn fields<'a, W: io::Write>(&self, object: JsonWriter<'a, W>) -> JsonWriter<'a, W> {
-        object
+        let object = object
             .field("job", &self.job)
             .field("act", self.act)
             .field("route_key", &*self.route)
@@ -117,7 +131,8 @@ impl JobRow {
             .field("changed", &self.changed)
             .optional("reason", self.filter.reason.as_deref())
             .optional("from", self.filter.from)
-            .optional("until", self.filter.until)
+            .optional("until", self.filter.until);
+        BulkMove::fields(self.task_move, object)
             .field("began_at", &self.began_at)
             .optional("ended_at", self.ended_at)
             .optional("by", self.by.as_deref())
@@ -144,6 +159,8 @@ pub struct AuditRow {
     pub tasks: Option<u64>,
     /// The filter of the bulk operation.
     pub filter: Filter,
+    /// The state and the new due times of the tasks, if the bulk operation moves them.
+    pub task_move: Option<BulkMove>,
     /// Whether the bulk operation removes tasks in flight, too.
     pub in_flight: bool,
     /// The name of the token.
@@ -160,7 +177,7 @@ impl AuditRow {
     }
 
     pub(super) fn write<W: io::Write>(&self, object: JsonWriter<'_, W>) {
-        object
+        let object = object
             .field("number", &self.number)
             .field("at", &self.at)
             .field("act", &*self.act)
@@ -170,7 +187,8 @@ impl AuditRow {
             .optional("tasks", self.tasks)
             .optional("reason", self.filter.reason.as_deref())
             .optional("from", self.filter.from)
-            .optional("until", self.filter.until)
+            .optional("until", self.filter.until);
+        BulkMove::fields(self.task_move, object)
             .optional("in_flight", self.in_flight.then_some(true))
             .optional("by", self.by.as_deref())
             .optional("address", self.address.as_deref())

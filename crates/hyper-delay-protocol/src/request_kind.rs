@@ -84,6 +84,14 @@ impl RequestKind {
             kind("kick_all", &[RouteKey, Reason, From, Until, DryRun]),
             kind("delete_all", &[RouteKey, Reason, From, Until, DryRun]),
             kind("purge", &[RouteKey, InFlight, DryRun]),
+            kind(
+                "run_now_all",
+                &[RouteKey, State, Reason, From, Until, DryRun],
+            ),
+            kind(
+                "reschedule_all",
+                &[RouteKey, Due, ShiftMs, State, Reason, From, Until, DryRun],
+            ),
             kind("pause", &[RouteKey]),
             kind("resume", &[RouteKey]),
             kind("jobs", &[]),

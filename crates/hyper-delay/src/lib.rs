@@ -60,11 +60,12 @@ pub mod protocol {
 
     #[doc(inline)]
     pub use hyper_delay_protocol::{
-        Accept, AdminRequest, AuditRow, BulkAct, BulkRequest, Code, Compression, Content, Counts,
-        Credential, DeadTask, Delivery, DeliverySelector, Due, DueCounts, Encoder, Filter, Headers,
-        JobRow, Line, Lines, ListRequest, MoveTo, ReadRequest, Reason, ReasonRow, Refusal,
-        RegisterMode, Reply, Request, RequestKind, RouteStats, Schedule, SessionRequest, Spans,
-        Stats, TaskRequest, TaskState, TaskView, Terms, TooLong, Version, parse, parse_strict,
+        Accept, AdminRequest, AuditRow, BulkAct, BulkMove, BulkMoveTo, BulkRequest, Code,
+        Compression, Content, Counts, Credential, DeadTask, Delivery, DeliverySelector, Due,
+        DueCounts, Encoder, Filter, Headers, JobRow, Line, Lines, ListRequest, MoveTo, ReadRequest,
+        Reason, ReasonRow, Refusal, RegisterMode, Reply, Request, RequestKind, RouteStats,
+        Schedule, SessionRequest, Spans, Stats, TaskRequest, TaskState, TaskView, Terms, TooLong,
+        Version, parse, parse_strict,
     };
     // Their names before.
     #[doc(no_inline)]

@@ -1,69 +1,19 @@
 //! Properties of the line protocol, for random bytes and random requests of every kind.
 
+#[path = "wire/pieces.rs"]
+mod pieces;
 mod wire;
 
 use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use hyper_delay::protocol::{
-    Accept, AdminRequest, BulkAct, BulkRequest, Compression, Credential, Due, Filter, Headers,
-    Line, List, Mode, MoveTo, Named, ReadRequest, Request, Schedule, SessionRequest, State,
-    TaskRequest, Terms, parse,
+    Accept, AdminRequest, BulkAct, BulkMove, BulkMoveTo, BulkRequest, Compression, Credential, Due,
+    Filter, Headers, Line, List, Mode, MoveTo, Named, ReadRequest, Request, Schedule,
+    SessionRequest, State, TaskRequest, Terms, parse,
 };
+use pieces::PIECES;
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
-
-/// Pieces of lines, valid and invalid.
-const PIECES: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    ":",
-    ",",
-    "\"",
-    "\\",
-    "\\u00e9",
-    "\\ud800",
-    "é",
-    "\n",
-    "\r\n",
-    "\r",
-    " ",
-    "null",
-    "true",
-    "-5",
-    "1e3",
-    "5.5",
-    "0",
-    "9007199254740993",
-    "1732616400000",
-    "\"kind\":",
-    "\"schedule\"",
-    "\"ack\"",
-    "\"register\"",
-    "\"dead\"",
-    "\"hello\"",
-    "\"auth\"",
-    "\"token\":",
-    "\"protocol\":",
-    "\"strict\":",
-    "1732616400",
-    "\"id\":",
-    "\"route_key\":",
-    "\"fire_at\":",
-    "\"delay_ms\":",
-    "\"payload_base64\":",
-    "\"aGVsbG8\"",
-    "\"aGVsbG8=\"",
-    "\"tag\":",
-    "\"x\"",
-    "\"\"",
-    "{\"kind\":\"ping\"}\n",
-    "{\"kind\":\"schedule\",\"fire_at\":1,",
-    "\"compression\":\"lz4\"",
-    "\"new\":[{}]",
-    "\"2030-01-31T08:00:00.0001+01:00\"",
-];
 
 /// An id, a route or a tag: any characters, at most 128 bytes.
 fn name() -> impl Strategy<Value = Arc<str>> {
@@ -253,7 +203,24 @@ fn bulk() -> impl Strategy<Value = Box<BulkRequest>> {
         filter: Filter::default(),
         in_flight,
     });
-    prop_oneof![of_dead_letters, purge].prop_map(Box::new)
+    let moves =
+        (name(), filter(true), bulk_move()).prop_map(|(route, filter, moves)| BulkRequest {
+            act: BulkAct::Move(moves),
+            route,
+            filter,
+            in_flight: false,
+        });
+    prop_oneof![of_dead_letters, purge, moves].prop_map(Box::new)
+}
+
+fn bulk_move() -> impl Strategy<Value = BulkMove> {
+    let to = prop_oneof![
+        Just(BulkMoveTo::Now),
+        fire_at().prop_map(BulkMoveTo::At),
+        (1..=1_u64 << 53).prop_map(BulkMoveTo::Later),
+    ];
+    let states = vec![State::Waiting, State::Parked, State::Retrying];
+    (to, of(select(states))).prop_map(|(to, state)| BulkMove { to, state })
 }
 
 fn read() -> impl Strategy<Value = ReadRequest> {

@@ -38,12 +38,12 @@ mod tests {
         sizes::Sizes,
     };
     use hyper_delay_fjall::{Embedded, OpenOptions};
-    use hyper_delay_protocol::Filter;
-    use hyper_delay_store::{Durability, ReadStore as _, fake::Fake, record::JobAction};
+    use hyper_delay_protocol::{BulkAct, BulkMove, BulkMoveTo, Filter};
+    use hyper_delay_store::{Durability, ReadStore as _, fake::Fake};
 
-    fn begin(ledger: &mut Ledger<Fake>) -> u64 {
+    fn begin(ledger: &mut Ledger<Fake>, act: BulkAct) -> u64 {
         let bulk = NewBulkJob {
-            act: JobAction::Purge,
+            act,
             route: "route".into(),
             filter: Filter::default(),
             in_flight: false,
@@ -60,7 +60,10 @@ mod tests {
     fn bulk_operation_that_was_running_is_stopped_by_a_restore() {
         let store = Arc::new(Fake::default());
         let mut ledger = Ledger::open(store.clone(), 0, Sizes::SMALL).unwrap();
-        let (done, running) = (begin(&mut ledger), begin(&mut ledger));
+        let done = begin(&mut ledger, BulkAct::Purge);
+        let (to, state) = (BulkMoveTo::At(99), None);
+        let moves = BulkAct::Move(BulkMove { to, state });
+        let running = begin(&mut ledger, moves);
         let end = BulkAdvance {
             job: done,
             cursor: Box::default(),
@@ -78,6 +81,8 @@ mod tests {
         let restored = Embedded::open_with(directory.path(), OpenOptions::default()).unwrap();
         let restored = Arc::new(restored);
         let jobs = LedgerView::new(restored.clone()).jobs().unwrap();
+        let acts: Vec<_> = jobs.iter().map(|(_, job)| job.act()).collect();
+        assert_eq!(acts, [BulkAct::Purge, moves]);
         let ends = jobs.iter().map(|(id, job)| (*id, job.state, job.ended_at));
         let mut ends: Vec<_> = ends.collect();
         ends.sort_by_key(|(id, _, _)| *id);

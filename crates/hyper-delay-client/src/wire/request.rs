@@ -34,6 +34,8 @@ pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) due: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shift_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compression: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) replace: Option<bool>,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use hyper_delay_client::TaskState;
 use serde_json::json;
 
@@ -311,6 +313,48 @@ async fn bulk_operations_are_counted_begun_listed_and_stopped() {
         assert!(!client.resume("r").await.unwrap());
         let audit = client.audit().before(4).limit(1).await.unwrap();
         assert_eq!((audit.lines[0].act.as_str(), audit.more), ("pause", true));
+    };
+    tokio::join!(ask, answer);
+}
+
+#[tokio::test]
+async fn many_tasks_are_moved() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let answer = async {
+        for (kind, fields, of_job) in [
+            (
+                "run_now_all",
+                json!({"state": "retrying", "reason": "down"}),
+                r#""task_state":"retrying""#,
+            ),
+            ("reschedule_all", json!({"due": 9, "from": 5}), r#""due":9"#),
+            (
+                "reschedule_all",
+                json!({"shift_ms": 1_001}),
+                r#""shift_ms":1001"#,
+            ),
+        ] {
+            let mut line = peer.expect(kind).await;
+            let tag = line["tag"].take();
+            let line = line.as_object_mut().unwrap();
+            line.retain(|name, _| !["kind", "tag", "route_key"].contains(&name.as_str()));
+            assert_eq!(json!(line), fields);
+            peer.send(&format!(
+                r#"{{"kind":"job","tag":{tag},"job":7,"act":"{kind}","route_key":"r","state":"running","changed":0,"began_at":5,{of_job}}}"#
+            ))
+            .await;
+        }
+    };
+    let ask = async {
+        let failed = client.run_now_all("r").state(TaskState::Retrying);
+        let job = failed.reason("down").await.unwrap();
+        assert_eq!(job.task_state, Some(TaskState::Retrying));
+        let job = client.reschedule_all_millis("r", 9).from_millis(5);
+        let job = job.await.unwrap();
+        assert_eq!((job.due_millis, job.shift_millis), (Some(9), None));
+        let shift = Duration::from_micros(1_000_001);
+        let job = client.postpone_all("r", shift).await.unwrap();
+        assert_eq!((job.due_millis, job.shift_millis), (None, Some(1_001)));
     };
     tokio::join!(ask, answer);
 }

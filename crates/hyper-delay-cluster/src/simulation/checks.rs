@@ -6,7 +6,7 @@ use super::{
     failures::{FailedRounds, SentCopy},
     moves::TrackedMoves,
     node::DEDUPE_MILLIS,
-    operators::StoredState,
+    operators::{SentBulkMoves, StoredState},
     task_name::TaskName,
     world::{CLOCK_ERROR, MILLI, START},
 };
@@ -82,6 +82,7 @@ pub(super) struct HistoryChecks {
     pub(super) moved: u64,
     /// Without faults: the least time to answer a delivery, in nanoseconds.
     pub(super) time_to_answer: Option<u64>,
+    pub(super) bulk_moves: SentBulkMoves,
     failures: FailedRounds,
     /// Some nodes store no failures.
     pub(super) has_older_nodes: bool,
@@ -117,7 +118,8 @@ impl HistoryChecks {
             return Err(format!("{name} is unknown"));
         };
         // A schedule that was repeated, or an end, can make the task anew, at its first time.
-        if tracked.sent == 1 && tracked.endings == 0 {
+        let is_moved_by_clients = self.bulk_moves.earliest(&name.route).is_none();
+        if tracked.sent == 1 && tracked.endings == 0 && is_moved_by_clients {
             let wall = START + at / MILLI + 200;
             tracked.moves.check_sent(&name, wall)?;
         }
@@ -173,7 +175,8 @@ impl HistoryChecks {
         let tracked = self.tasks.get_mut(name);
         let tracked = tracked.ok_or(format!("{name} is unknown"))?;
         let moved = tracked.moves.earliest.unwrap_or(u64::MAX);
-        let earliest = tracked.fire_at.min(moved);
+        let by_operators = self.bulk_moves.earliest(&name.route).unwrap_or(u64::MAX);
+        let earliest = tracked.fire_at.min(moved).min(by_operators);
         if wall < earliest {
             return Err(format!("{name} is early: {wall} of {earliest}"));
         }

@@ -65,11 +65,14 @@ const REACHED: [Size; 7] = [
 
 fn with_all_faults(part: usize) {
     counts::begin();
-    let (mut number, mut moved) = (0, 0);
+    let (mut number, mut moved, mut moved_together) = (0, 0, 0);
     for seed in seeds(SEEDS, part) {
         let _panics = SeedOnPanic(seed);
         match World::new(seed, PlantedFault::Nothing, FaultSet::All).run() {
-            Ok(played) => moved += played.moved,
+            Ok(played) => {
+                moved += played.moved;
+                moved_together += played.moved_together;
+            }
             Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
         }
         number += 1;
@@ -78,6 +81,10 @@ fn with_all_faults(part: usize) {
         assert!(
             moved > number,
             "{moved} tasks were moved in {number} histories"
+        );
+        assert!(
+            moved_together > number,
+            "operators moved {moved_together} tasks in {number} histories"
         );
         counts::assert_reached(&REACHED, 3);
     }

@@ -90,6 +90,8 @@ pub(super) struct PlayedHistory {
     pub(super) handed_over: u64,
     /// How many tasks were moved.
     pub(super) moved: u64,
+    /// How many tasks operators have moved.
+    pub(super) moved_together: u64,
 }
 
 impl World {
@@ -201,6 +203,10 @@ impl World {
         Ok(PlayedHistory {
             handed_over: self.checks.handed_over(),
             moved: self.checks.moved,
+            moved_together: {
+                let stored = self.checks.stored.as_ref();
+                stored.map_or(0, |stored| stored.moved_together())
+            },
         })
     }
 

@@ -51,6 +51,10 @@ impl AuditLog {
             tasks: None,
             by,
             address,
+            task_move: match op {
+                Op::BeginBulk(bulk) => bulk.act.task_move(),
+                _ => None,
+            },
             filter: match op {
                 Op::BeginBulk(bulk) => Some(AuditFilter {
                     reason: bulk.filter.reason.as_deref().map(Box::from),
@@ -89,6 +93,7 @@ impl AuditLog {
                 until: job.until,
                 in_flight: job.in_flight,
             }),
+            task_move: job.act().task_move(),
         };
         self.add(&line, writes);
     }

@@ -51,6 +51,20 @@ impl BulkJobs {
         }
     }
 
+    /// Returns a bulk operation.
+    pub(super) fn find(&self, id: u64) -> Option<&BulkJob> {
+        self.by_id.get(&id)
+    }
+
+    /// Counts a task that a bulk operation has moved. It continues after this task, even if the rest
+    /// of the batch is lost: a task that is moved by some time is not moved twice.
+    pub(super) fn count_moved(&mut self, id: u64, task: &str) {
+        self.count(id);
+        if let Some(job) = self.by_id.get_mut(&id) {
+            job.cursor = task.as_bytes().into();
+        }
+    }
+
     /// Moves a bulk operation on, or ends it. Returns it if it was running.
     pub(super) fn advance(&mut self, advance: &BulkAdvance) -> Option<&BulkJob> {
         let job = self.by_id.get_mut(&advance.job)?;

@@ -7,6 +7,7 @@
 mod audit_log;
 mod batches;
 mod bulk_jobs;
+mod bulk_move;
 mod dedupe_window;
 mod existing;
 mod listing;
@@ -35,11 +36,12 @@ mod write_buffer;
 use std::sync::Arc;
 
 pub(crate) use audit_log::AuditedChange;
+pub(crate) use bulk_move::selects;
 pub use dedupe_window::DedupeWindow;
 pub use listing::{ListingQuery, ListingRow};
 pub use mend::mend_after_loss;
 pub use op::{KickedTask, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision};
-pub use operator_op::{Actor, AuditedOp, BulkAdvance, NewBulkJob, Sweep, SweepAct};
+pub use operator_op::{Actor, AuditedOp, BulkAdvance, NewBulkJob, Sweep, SweepAct, SweepMove};
 pub use retain_lowest::retain_lowest;
 pub(crate) use retention::{RetentionCursor, RetentionPage};
 pub use retrying::RetryingPage;

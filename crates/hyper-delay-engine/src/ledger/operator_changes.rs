@@ -70,6 +70,7 @@ impl<S: Store> Ledger<S> {
                 self.count_swept(sweep);
                 self.cancel(route, id)
             }
+            (name, SweepAct::Move(moved)) => self.sweep_move(sweep, moved, name),
             (_, SweepAct::Kick { .. }) => Ok(Outcome::Kicked(None)),
             (_, SweepAct::Delete { .. } | SweepAct::Purge) => Ok(Outcome::Cancelled(None)),
         }

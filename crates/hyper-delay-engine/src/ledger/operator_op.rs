@@ -1,8 +1,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
-use super::Op;
-use hyper_delay_protocol::Filter;
-use hyper_delay_store::record::{BulkJob, JobAction, JobState, Place};
+use super::{NewDueTime, Op};
+use hyper_delay_protocol::{BulkAct, BulkMoveTo, Filter};
+use hyper_delay_store::record::{BulkJob, JobState, Place};
 
 /// The operator who requested an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -34,7 +34,7 @@ pub struct AuditedOp {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewBulkJob {
     /// The change of each task.
-    pub act: JobAction,
+    pub act: BulkAct,
     /// The route of the tasks.
     pub route: Arc<str>,
     /// Only these.
@@ -53,7 +53,7 @@ impl NewBulkJob {
     pub(crate) fn to_stored_job(&self) -> BulkJob {
         let (by, address) = self.actor.to_stored();
         BulkJob {
-            act: self.act,
+            act: self.act.into(),
             route: (&*self.route).into(),
             reason: self.filter.reason.as_deref().map(Box::from),
             from: self.filter.from,
@@ -66,6 +66,7 @@ impl NewBulkJob {
             ended_at: 0,
             changed: 0,
             cursor: Box::default(),
+            task_move: self.act.task_move().unwrap_or_default(),
         }
     }
 }
@@ -102,6 +103,44 @@ pub enum SweepAct {
     },
     /// Removes it in any state.
     Purge,
+    /// Moves its due time if the bulk operation is for it.
+    Move(SweepMove),
+}
+
+/// A move of one of many tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SweepMove {
+    /// The new due time.
+    pub to: BulkMoveTo,
+    /// The time in Unix milliseconds.
+    pub now: u64,
+    /// The latest new due time in Unix milliseconds, if the move is relative.
+    pub latest: u64,
+}
+
+impl SweepMove {
+    /// Returns a time in Unix milliseconds before which the task is not due after a move, unless it
+    /// was before.
+    #[must_use]
+    pub(crate) fn earliest(self) -> u64 {
+        match self.to {
+            BulkMoveTo::At(due) => due.max(self.now),
+            BulkMoveTo::Now | BulkMoveTo::Later(_) => self.now,
+        }
+    }
+
+    /// Returns the new due time of a task that is due at `due`. `None`: it stays.
+    pub(super) fn due_after(self, due: u64) -> Option<NewDueTime> {
+        let Self { to, now, latest } = self;
+        match to {
+            BulkMoveTo::At(due) if due > now => Some(NewDueTime::At(due)),
+            BulkMoveTo::Now | BulkMoveTo::At(_) => Some(NewDueTime::NotAfter(now)),
+            BulkMoveTo::Later(shift) => {
+                let due = due.saturating_add(shift);
+                (now < due && due <= latest).then_some(NewDueTime::At(due))
+            }
+        }
+    }
 }
 
 /// A step of a bulk operation that is done.

@@ -80,6 +80,8 @@ pub enum Unmoved {
     Dead,
     /// It expires at this time in Unix milliseconds, which is not after the new due time.
     Expires(u64),
+    /// The bulk operation is not for it, or it is due at the new time already.
+    Unselected,
 }
 
 impl<S: Store> Ledger<S> {
@@ -91,32 +93,53 @@ impl<S: Store> Ledger<S> {
         if wanted.in_flight == Some(name.seq) {
             return Ok(Outcome::NotMoved(Unmoved::InFlight));
         }
-        let Some(place) = wanted.due.place_after(name.place) else {
-            return Ok(Outcome::NotMoved(Unmoved::Dead));
+        let place = match new_place(&name, wanted.due) {
+            Ok(place) => place,
+            Err(reason) => return Ok(Outcome::NotMoved(reason)),
         };
-        let expires_at = name.terms.as_ref().and_then(|terms| terms.expires_at);
-        if let Some(at) = expires_at.filter(|at| *at <= wanted.due.at()) {
-            return Ok(Outcome::NotMoved(Unmoved::Expires(at)));
-        }
+        Ok(Outcome::Moved(self.put_at(
+            (&wanted.route, &wanted.id),
+            name,
+            place,
+        )))
+    }
+
+    /// Moves the task with this name to a place.
+    pub(super) fn put_at(
+        &mut self,
+        (route, id): (&str, &str),
+        name: Name,
+        place: Place,
+    ) -> MovedTask {
         let moved = Name {
             place,
             ..name.clone()
         };
         if moved.place != name.place {
-            self.rows.remove_entry(&wanted.route, &name);
-            self.rows.put(&wanted.route, &wanted.id, key, &moved);
+            self.rows.remove_entry(route, &name);
+            self.rows.put(route, id, key::name(route, id), &moved);
         }
         let (is_parked, due) = match place {
             Place::Parked(at) => (true, at),
             Place::Waiting(at) | Place::Dead(at) => (false, at),
         };
-        Ok(Outcome::Moved(MovedTask {
+        MovedTask {
             seq: moved.seq,
             due,
             is_parked,
             attempt: moved.attempt,
             failures: moved.failures,
             terms: moved.terms,
-        }))
+        }
+    }
+}
+
+/// Returns the place of a task after a move, or why it is not moved.
+pub(super) fn new_place(name: &Name, due: NewDueTime) -> Result<Place, Unmoved> {
+    let place = due.place_after(name.place).ok_or(Unmoved::Dead)?;
+    let expires_at = name.terms.as_ref().and_then(|terms| terms.expires_at);
+    match expires_at.filter(|at| *at <= due.at()) {
+        Some(at) => Err(Unmoved::Expires(at)),
+        None => Ok(place),
     }
 }

@@ -1,7 +1,11 @@
 //! Runs the bulk operations of operators.
 
-use super::{CommitToken, RequestId, Scheduler, bulk_queue::RunningBulkJob, task::TaskInMemory};
-use crate::ledger::{Actor, BulkAdvance, NewBulkJob, Outcome, Sweep, SweepAct};
+use super::{
+    CommitToken, RequestId, Scheduler,
+    bulk_queue::{BatchTimes, RunningBulkJob},
+    task::TaskInMemory,
+};
+use crate::ledger::{Actor, BulkAdvance, NewBulkJob, Op, Outcome, Sweep, SweepAct};
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::Store;
 
@@ -25,13 +29,31 @@ impl<S: Store> Scheduler<S> {
             self.tasks.round(seq).is_some() || inherited()
         };
         let now = now.wall_millis();
-        match self.bulk.next_batch(&self.view, sizes, now, is_in_flight) {
+        let times = BatchTimes {
+            now,
+            latest: now.saturating_add(self.settings.max_delay_millis),
+        };
+        match self.bulk.next_batch(&self.view, sizes, times, is_in_flight) {
             Ok(ops) => {
                 for op in ops {
+                    self.hold_swept(&op);
                     self.submit(op, CommitToken::None);
                 }
             }
             Err(error) => self.fail(error),
+        }
+    }
+
+    /// As for a move of one task, no round of the task begins until the move is on disk.
+    fn hold_swept(&mut self, op: &Op) {
+        let Op::Sweep(sweep) = op else {
+            return;
+        };
+        if let SweepAct::Move(_) = sweep.act {
+            self.moves.begin(sweep.route.clone(), sweep.id.clone());
+            if self.tasks.is_ready(sweep.seq) {
+                self.hold_for_move(sweep.seq);
+            }
         }
     }
 
@@ -63,6 +85,16 @@ impl<S: Store> Scheduler<S> {
                     kicked.seq,
                     TaskInMemory::from_kicked(sweep.route, sweep.id, at, kicked),
                 );
+            }
+            (SweepAct::Move(_), outcome) => {
+                let held = self.moves.end(&sweep.route, &sweep.id);
+                if let Outcome::Moved(moved) = outcome {
+                    self.bulk.count_change();
+                    self.apply_move((&sweep.route, &sweep.id), moved);
+                }
+                for seq in held {
+                    self.release(seq);
+                }
             }
             (_, Outcome::Cancelled(Some(seq))) => {
                 self.bulk.count_change();

@@ -1,4 +1,5 @@
-//! The bulk operations that are not done: every dead letter that matches, or every task of a route.
+//! The bulk operations that are not done: every dead letter that matches, or every task of a route, or
+//! every one that matches and is moved to another time.
 //!
 //! They run one after another, in batches: the tasks of a batch are read, their operations are
 //! submitted together with the place where the next batch begins, and nothing more is read until
@@ -16,10 +17,10 @@ use crate::{
     sizes::Sizes,
 };
 use batch::BulkBatch;
-use hyper_delay_protocol::Filter;
+use hyper_delay_protocol::{BulkAct, BulkMove, Filter, TaskState};
 use hyper_delay_store::{
     Store, StoreError,
-    record::{BulkJob, JobAction, JobState},
+    record::{BulkJob, JobState},
 };
 
 /// The target of its events in the log.
@@ -38,17 +39,25 @@ pub(super) struct BulkQueue {
     beginning: usize,
 }
 
+/// The times of a batch, in Unix milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BatchTimes {
+    pub(super) now: u64,
+    /// The latest time at which a task may be due.
+    pub(super) latest: u64,
+}
+
 /// A running bulk operation.
 #[derive(Debug, Clone)]
 pub struct RunningBulkJob {
     id: u64,
-    act: JobAction,
+    act: BulkAct,
     route: Arc<str>,
     filter: Filter,
     in_flight: bool,
     /// The key or the id after which it continues. Empty at the start.
     cursor: Box<[u8]>,
-    /// Number of tasks that were kicked or removed so far.
+    /// Number of tasks that were kicked, removed or moved so far.
     changed: u64,
     /// Its end is on its way to the disk: no further batch begins.
     is_stopping: bool,
@@ -83,7 +92,7 @@ impl BulkQueue {
     }
 
     /// Reads the next batch of the first bulk operation. Returns its operations, which are in flight
-    /// from now on. `now` is in Unix milliseconds.
+    /// from now on.
     ///
     /// # Errors
     ///
@@ -92,13 +101,13 @@ impl BulkQueue {
         &mut self,
         view: &LedgerView<impl Store>,
         sizes: Sizes,
-        now: u64,
+        times: BatchTimes,
         is_in_flight: impl Fn(u64) -> bool,
     ) -> Result<Vec<Op>, StoreError> {
         let Some(running) = self.queue.front() else {
             return Ok(Vec::new());
         };
-        let (batch, state) = match running.read_batch(view, sizes, now, is_in_flight) {
+        let (batch, state) = match running.read_batch(view, sizes, times, is_in_flight) {
             Ok(batch) => {
                 let state = match batch.cursor {
                     Some(_) => JobState::Running,
@@ -113,7 +122,7 @@ impl BulkQueue {
             Err(error) => return Err(error),
         };
         self.is_batch_in_flight = true;
-        Ok(running.ops_of(batch, state, now))
+        Ok(running.ops_of(batch, state, times.now))
     }
 
     /// Ends a bulk operation after the batch that is on its way to the disk. Returns its end. `None`
@@ -161,16 +170,13 @@ impl BulkQueue {
 
 impl RunningBulkJob {
     /// Continues a bulk operation as it is stored.
+    #[must_use]
     pub fn from_stored(id: u64, job: &BulkJob) -> Self {
         Self {
             id,
-            act: job.act,
+            act: job.act(),
             route: (&*job.route).into(),
-            filter: Filter {
-                reason: job.reason.as_deref().map(Arc::from),
-                from: job.from,
-                until: job.until,
-            },
+            filter: job.filter(),
             in_flight: job.in_flight,
             cursor: job.cursor.clone(),
             changed: job.changed,
@@ -215,7 +221,7 @@ impl RunningBulkJob {
         let (job, route, act) = (self.id, &*self.route, advance.state.as_str());
         let (by, address) = (advance.actor.by.as_deref(), advance.actor.address);
         let address = address.map(tracing::field::display);
-        let filter = &self.filter;
+        let (filter, moved) = (&self.filter, self.act.task_move());
         tracing::info!(
             target: AUDIT_TARGET,
             act,
@@ -226,6 +232,9 @@ impl RunningBulkJob {
             from = filter.from,
             until = filter.until,
             in_flight = self.in_flight,
+            task_state = moved.and_then(|moved| moved.state).map(TaskState::as_str),
+            due = moved.and_then(BulkMove::due),
+            shift_ms = moved.and_then(BulkMove::shift_ms),
             by,
             address,
             "audit: a bulk operation has ended"

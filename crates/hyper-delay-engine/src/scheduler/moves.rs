@@ -116,7 +116,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A task is at another time on disk, and so it is in memory.
-    fn apply_move(&mut self, (route, id): (&Arc<str>, &Arc<str>), moved: MovedTask) {
+    pub(super) fn apply_move(&mut self, (route, id): (&Arc<str>, &Arc<str>), moved: MovedTask) {
         let seq = moved.seq;
         debug_assert!(
             self.tasks.round(seq).is_none(),
@@ -146,7 +146,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// No move of the name of a held task is in flight any more.
-    fn release(&mut self, seq: u64) {
+    pub(super) fn release(&mut self, seq: u64) {
         if let Some(task) = self.tasks.take_committed(seq, PendingChange::Move) {
             self.add_moved(seq, task);
         }

@@ -14,8 +14,11 @@ use crate::{
     ledger::{Actor, AuditedChange, AuditedOp, NewBulkJob, Op, Outcome},
     sizes::Size,
 };
-use hyper_delay_protocol::{AdminRequest, BulkAct, BulkRequest, Code, Filter, Refusal, Reply};
-use hyper_delay_store::{Store, record::JobAction};
+use hyper_delay_protocol::{
+    AdminRequest, BulkAct, BulkMove, BulkMoveTo, BulkRequest, Code, Filter, Refusal, Reply,
+    TaskState,
+};
+use hyper_delay_store::Store;
 
 /// The target of the lines of the audit in the log. No filter of the command leaves them out.
 pub const AUDIT_TARGET: &str = "hyper_delay::audit";
@@ -67,6 +70,9 @@ impl<S: Store> Scheduler<S> {
             }
             AdminRequest::Resume { route } => Op::Resume(route),
             AdminRequest::Bulk(request) => {
+                if let Err(message) = self.check_move(request.act, at) {
+                    return self.refuse(reply_to, request.route, Code::BadField, message);
+                }
                 if !self.bulk.has_room() {
                     let message = format!("{MAX_JOBS} jobs are not done: wait, or stop some");
                     return self.refuse(reply_to, request.route, Code::Busy, message);
@@ -80,6 +86,21 @@ impl<S: Store> Scheduler<S> {
         };
         let audited = Box::new(AuditedOp { op, actor });
         self.submit(Op::Audited(audited), CommitToken::Reply(reply_to));
+    }
+
+    /// Refuses a move of many tasks that is too far ahead.
+    fn check_move(&self, act: BulkAct, now: u64) -> Result<(), String> {
+        let most = self.settings.max_delay_millis;
+        let latest = now.saturating_add(most);
+        match act.task_move().map(|moved| moved.to) {
+            Some(BulkMoveTo::At(due)) if due > latest => Err(format!(
+                "due is {due}, more than max_delay_days ahead: give at most {latest}"
+            )),
+            Some(BulkMoveTo::Later(shift)) if shift > most => Err(format!(
+                "shift_ms is {shift}, more than max_delay_days: give at most {most}"
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn refuse(&mut self, to: RequestId, route: Arc<str>, code: Code, message: String) {
@@ -171,16 +192,13 @@ impl<S: Store> Scheduler<S> {
 /// Returns the bulk operation that a request asks for at a time in Unix milliseconds.
 fn new_bulk(request: BulkRequest, at: u64, actor: Actor) -> NewBulkJob {
     NewBulkJob {
-        act: match request.act {
-            BulkAct::Kick => JobAction::Kick,
-            BulkAct::Delete => JobAction::Delete,
-            BulkAct::Purge => JobAction::Purge,
-        },
+        act: request.act,
         route: request.route,
         // A task that dies again after it was kicked is not kicked again.
         filter: match request.act {
             BulkAct::Purge => Filter::default(),
-            _ => Filter {
+            BulkAct::Move(_) => request.filter,
+            BulkAct::Kick | BulkAct::Delete => Filter {
                 until: Some(request.filter.until.unwrap_or(u64::MAX).min(at + 1)),
                 ..request.filter
             },
@@ -209,6 +227,7 @@ fn log_audit(audited: &AuditedOp, outcome: &Outcome) {
         _ => None,
     };
     let filter = bulk.map(|bulk| &bulk.filter);
+    let moved = bulk.and_then(|bulk| bulk.act.task_move());
     tracing::info!(
         target: AUDIT_TARGET,
         act,
@@ -219,6 +238,9 @@ fn log_audit(audited: &AuditedOp, outcome: &Outcome) {
         from = filter.and_then(|filter| filter.from),
         until = filter.and_then(|filter| filter.until),
         in_flight = bulk.map(|bulk| bulk.in_flight),
+        task_state = moved.and_then(|moved| moved.state).map(TaskState::as_str),
+        due = moved.and_then(BulkMove::due),
+        shift_ms = moved.and_then(BulkMove::shift_ms),
         by,
         address,
         "audit: an operator's request"

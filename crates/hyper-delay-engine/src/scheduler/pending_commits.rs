@@ -93,6 +93,10 @@ fn time(op: &Op) -> u64 {
             act: SweepAct::Kick { at, .. },
             ..
         }) => *at,
+        Op::Sweep(Sweep {
+            act: SweepAct::Move(moved),
+            ..
+        }) => moved.earliest(),
         Op::Audited(audited) => time(&audited.op),
         _ => u64::MAX,
     }

@@ -2,7 +2,8 @@ use std::{fmt, sync::Arc};
 
 use super::{Grant, Right};
 use crate::{
-    AdminRequest, ReadRequest, Request, Schedule, TaskRequest, own_route::PREFIX as OWN_ROUTES,
+    AdminRequest, BulkAct, BulkRequest, ReadRequest, Request, Schedule, TaskRequest,
+    own_route::PREFIX as OWN_ROUTES,
 };
 
 /// The reason why a request is refused.
@@ -59,6 +60,8 @@ enum RequiredRight<'a> {
     Nothing,
     /// This right on this route.
     On(Right, &'a str),
+    /// One of these rights on this route. The denial names the first.
+    EitherOn([Right; 2], &'a str),
     /// This right on this route, by any grant that the connection has used.
     AnyOn(Right, &'a str),
     /// Any right on this route.
@@ -99,6 +102,10 @@ pub(super) fn permits(
         RequiredRight::On(right, route) => demand(
             own(&|grant| grant.allows(right, route)),
             Denial::Missing(right),
+        ),
+        RequiredRight::EitherOn(rights, route) => demand(
+            own(&|grant| rights.iter().any(|right| grant.allows(*right, route))),
+            Denial::Missing(rights[0]),
         ),
         RequiredRight::AnyOn(right, route) => demand(
             any(&|grant| grant.allows(right, route)),
@@ -170,7 +177,7 @@ fn right_to_read(request: &ReadRequest) -> RequiredRight<'_> {
         ReadRequest::Get { route, .. } => RequiredRight::Any(route),
         ReadRequest::List(list) => admin_on(list.route.as_ref()),
         ReadRequest::Reasons { route, .. } => admin_on(route.as_ref()),
-        ReadRequest::Count(bulk) => RequiredRight::On(Right::Admin, &bulk.route),
+        ReadRequest::Count(bulk) => right_to_change_many(bulk),
         ReadRequest::Stats { route, .. } => match route {
             Some(route) => RequiredRight::On(Right::Admin, route),
             // Counts only the routes on which the right is given.
@@ -198,9 +205,19 @@ fn right_to_change(request: &AdminRequest) -> RequiredRight<'_> {
         | AdminRequest::Delete { route, .. }
         | AdminRequest::Pause { route }
         | AdminRequest::Resume { route } => RequiredRight::On(Right::Admin, route),
-        AdminRequest::Bulk(bulk) => RequiredRight::On(Right::Admin, &bulk.route),
+        AdminRequest::Bulk(bulk) => right_to_change_many(bulk),
         // A job is named by its number, not by its route.
         AdminRequest::Stop { .. } => RequiredRight::Everywhere(Right::Admin),
+    }
+}
+
+fn right_to_change_many(bulk: &BulkRequest) -> RequiredRight<'_> {
+    match bulk.act {
+        BulkAct::Kick | BulkAct::Delete | BulkAct::Purge => {
+            RequiredRight::On(Right::Admin, &bulk.route)
+        }
+        // Who schedules the tasks may move each of them.
+        BulkAct::Move(_) => RequiredRight::EitherOn([Right::Schedule, Right::Admin], &bulk.route),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::name;
 use crate::{
-    AdminRequest, BulkAct, BulkRequest, ReadRequest, Request, field::FieldError, operator_requests,
-    request_fields::RequestFields,
+    AdminRequest, BulkAct, BulkMove, BulkRequest, ReadRequest, Request, field::FieldError,
+    operator_requests, request_fields::RequestFields,
 };
 
 /// Reads a request of this kind. Returns `None` if the kind is another one. A bulk operation with
@@ -33,6 +33,14 @@ pub(super) fn request(
         "kick_all" => return bulk(BulkAct::Kick, fields).map(Some),
         "delete_all" => return bulk(BulkAct::Delete, fields).map(Some),
         "purge" => return bulk(BulkAct::Purge, fields).map(Some),
+        "run_now_all" => {
+            let act = BulkAct::Move(BulkMove::read_run_now(fields)?);
+            return bulk(act, fields).map(Some);
+        }
+        "reschedule_all" => {
+            let act = BulkAct::Move(BulkMove::read_reschedule(fields)?);
+            return bulk(act, fields).map(Some);
+        }
         _ => return Ok(None),
     };
     Ok(Some(request.into()))

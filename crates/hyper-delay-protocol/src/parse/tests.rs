@@ -1,7 +1,8 @@
 use super::*;
 use crate::{
-    Accept, AdminRequest, BulkAct, BulkRequest, Code, Compression, DeliverySelector, Due, Filter,
-    Headers, ListRequest, MoveTo, ReadRequest, RegisterMode, Schedule,
+    Accept, AdminRequest, BulkAct, BulkMove, BulkMoveTo, BulkRequest, Code, Compression,
+    DeliverySelector, Due, Filter, Headers, ListRequest, MoveTo, ReadRequest, RegisterMode,
+    Schedule,
 };
 
 mod consumers;

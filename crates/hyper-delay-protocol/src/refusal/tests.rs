@@ -104,7 +104,7 @@ fn an_unknown_request_is_named_with_the_known_ones() {
     assert_eq!(refusal.code, Code::UnknownKind);
     assert_eq!(
         refusal.message,
-        "kind is \"shedule\": give auth, hello, register, unregister, schedule, ack, nack, touch, cancel, run_now, reschedule, ping, stats, get, list, future, dead, reasons, kick, delete, kick_all, delete_all, purge, pause, resume, jobs, stop, audit or backup"
+        "kind is \"shedule\": give auth, hello, register, unregister, schedule, ack, nack, touch, cancel, run_now, reschedule, ping, stats, get, list, future, dead, reasons, kick, delete, kick_all, delete_all, purge, run_now_all, reschedule_all, pause, resume, jobs, stop, audit or backup"
     );
     assert_eq!(refusal_of(r#"{"kind":7}"#).code, Code::BadField);
     assert_eq!(refusal_of(r#"{"kind":""}"#).code, Code::UnknownKind);

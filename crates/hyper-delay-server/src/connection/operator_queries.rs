@@ -10,7 +10,7 @@ use super::{
 };
 use hyper_delay_engine::ledger::{LedgerView, ListingQuery};
 use hyper_delay_protocol::{
-    BulkAct, BulkRequest, FailureKind, Filter, ReasonRow, Reply, TaskState,
+    BulkAct, BulkMove, BulkRequest, FailureKind, Filter, ReasonRow, Reply, TaskState,
 };
 use hyper_delay_store::{
     Bytes, ReadStore, Space, StoreError,
@@ -30,23 +30,81 @@ fn count_matching<S: ReadStore>(
     let BulkRequest {
         act, route, filter, ..
     } = request;
-    let (tasks, more) = if act == BulkAct::Purge || filter == Filter::default() {
-        let counts = view.counts(&route)?;
-        match act {
-            BulkAct::Purge => (counts.total(), false),
-            BulkAct::Kick | BulkAct::Delete => (counts.dead, false),
+    let (tasks, more) = match act {
+        BulkAct::Purge => (view.counts(&route)?.total(), false),
+        BulkAct::Kick | BulkAct::Delete if filter == Filter::default() => {
+            (view.counts(&route)?.dead, false)
         }
-    } else {
-        let listing = ListingQuery {
-            space: Space::Dead,
-            route: Some(&route),
-            filter: &filter,
-            after: None,
-        };
-        let page = view.list(&listing, MAX_READS, MAX_READS)?;
-        (page.rows.len() as u64, page.next.is_some())
+        BulkAct::Kick | BulkAct::Delete => count_listed(view, &route, &filter, &[Space::Dead])?,
+        BulkAct::Move(BulkMove { state, .. }) => count_movable(view, &route, &filter, state)?,
     };
     Ok(Reply::Count { route, tasks, more })
+}
+
+/// Counts tasks that can be moved. Returns whether there may be more.
+fn count_movable<S: ReadStore>(
+    view: &LedgerView<S>,
+    route: &Arc<str>,
+    filter: &Filter,
+    state: Option<TaskState>,
+) -> Result<(u64, bool), StoreError> {
+    let is_all = *filter == Filter::default();
+    // Only a task with a last failure has a reason.
+    if state == Some(TaskState::Retrying) || filter.reason.is_some() {
+        if is_all {
+            return Ok((view.retrying(route)?, false));
+        }
+        let listing = ListingQuery {
+            space: Space::Meta,
+            route: Some(route),
+            filter,
+            after: None,
+        };
+        let page = view.list_retrying(&listing, MAX_READS, MAX_READS)?;
+        let state = state.filter(|state| *state != TaskState::Retrying);
+        let is_wanted = |of_row| state.is_none_or(|state| state == of_row);
+        let rows = page.rows.iter().filter(|(row, _)| is_wanted(row.state));
+        return Ok((rows.count() as u64, page.next.is_some()));
+    }
+    if is_all {
+        let counts = view.counts(route)?;
+        let tasks = match state {
+            Some(TaskState::Waiting) => counts.waiting,
+            Some(TaskState::Parked) => counts.parked,
+            _ => counts.waiting + counts.parked,
+        };
+        return Ok((tasks, false));
+    }
+    match state {
+        Some(TaskState::Waiting) => count_listed(view, route, filter, &[Space::Waiting]),
+        Some(TaskState::Parked) => count_listed(view, route, filter, &[Space::Parked]),
+        _ => count_listed(view, route, filter, &[Space::Parked, Space::Waiting]),
+    }
+}
+
+/// Counts the tasks that match in these spaces. Returns whether there may be more.
+fn count_listed<S: ReadStore>(
+    view: &LedgerView<S>,
+    route: &Arc<str>,
+    filter: &Filter,
+    spaces: &[Space],
+) -> Result<(u64, bool), StoreError> {
+    let (mut tasks, mut left) = (0, MAX_READS);
+    for space in spaces {
+        let listing = ListingQuery {
+            space: *space,
+            route: Some(route),
+            filter,
+            after: None,
+        };
+        let page = view.list(&listing, left, left)?;
+        tasks += page.rows.len() as u64;
+        left = left.saturating_sub(page.read);
+        if page.next.is_some() || left == 0 {
+            return Ok((tasks, true));
+        }
+    }
+    Ok((tasks, false))
 }
 
 /// Groups dead letters or retrying tasks by reason.
@@ -221,3 +279,6 @@ impl RowBudget {
         fits
     }
 }
+
+#[cfg(test)]
+mod tests;

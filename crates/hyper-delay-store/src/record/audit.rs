@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Record, sharded_number};
 use crate::{Bytes, StoreError};
-use hyper_delay_protocol::{AuditRow, Filter};
+use hyper_delay_protocol::{AuditRow, BulkMove, BulkMoveTo, Filter, TaskState};
 
 /// An action of an operator, stored in a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,12 +31,16 @@ pub struct AuditLine {
     /// read those.
     #[serde(skip)]
     pub filter: Option<AuditFilter>,
+    /// Where a bulk operation moves tasks, and which. Stored after the filter, so that older servers
+    /// read what is before.
+    #[serde(skip)]
+    pub task_move: Option<BulkMove>,
 }
 
 /// Which tasks a bulk operation is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditFilter {
-    /// Only dead letters with this reason.
+    /// Only dead letters, or retrying tasks, with this reason.
     pub reason: Option<Box<str>>,
     /// Only those from this time on, in Unix milliseconds.
     pub from: Option<u64>,
@@ -44,6 +48,40 @@ pub struct AuditFilter {
     pub until: Option<u64>,
     /// Whether tasks in flight are removed, too.
     pub in_flight: bool,
+}
+
+/// Where a bulk operation moves tasks, and which.
+#[derive(Debug, Serialize, Deserialize)]
+struct AuditMove<'a> {
+    /// The name of the state.
+    state: Option<&'a str>,
+    due: Option<u64>,
+    shift_ms: Option<u64>,
+}
+
+impl From<BulkMove> for AuditMove<'_> {
+    fn from(moved: BulkMove) -> Self {
+        Self {
+            state: moved.state.map(TaskState::as_str),
+            due: moved.due(),
+            shift_ms: moved.shift_ms(),
+        }
+    }
+}
+
+impl From<AuditMove<'_>> for BulkMove {
+    fn from(moved: AuditMove<'_>) -> Self {
+        let states = [TaskState::Waiting, TaskState::Parked, TaskState::Retrying];
+        let mut states = states.into_iter();
+        Self {
+            to: match (moved.due, moved.shift_ms) {
+                (Some(due), _) => BulkMoveTo::At(due),
+                (None, Some(shift)) => BulkMoveTo::Later(shift),
+                (None, None) => BulkMoveTo::Now,
+            },
+            state: states.find(|state| moved.state == Some(state.as_str())),
+        }
+    }
 }
 
 impl Record<'_> for AuditLine {}
@@ -61,9 +99,12 @@ impl AuditLine {
     /// Encodes it.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        match &self.filter {
-            Some(filter) => super::encode_pair(self, filter),
-            None => super::encode(self),
+        match (&self.filter, self.task_move) {
+            (Some(filter), Some(moved)) => {
+                super::encode_pair(self, &(filter, AuditMove::from(moved)))
+            }
+            (Some(filter), None) => super::encode_pair(self, filter),
+            (None, _) => super::encode(self),
         }
     }
 
@@ -73,8 +114,21 @@ impl AuditLine {
     ///
     /// If it cannot be decoded.
     pub fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
-        let (line, filter) = super::decode_pair(bytes)?;
-        Ok(Self { filter, ..line })
+        let (line, mut rest): (Self, _) = super::decode_with_rest(bytes)?;
+        let (mut filter, mut task_move) = (None, None);
+        if !rest.is_empty() {
+            let (stored, after) = super::take(rest)?;
+            (filter, rest) = (Some(stored), after);
+        }
+        if !rest.is_empty() {
+            let moved: AuditMove<'_> = super::take(rest)?.0;
+            task_move = Some(moved.into());
+        }
+        Ok(Self {
+            filter,
+            task_move,
+            ..line
+        })
     }
 
     /// Returns the row that operators receive.
@@ -94,6 +148,7 @@ impl AuditLine {
                 from: filter.and_then(|it| it.from),
                 until: filter.and_then(|it| it.until),
             },
+            task_move: self.task_move,
             in_flight: filter.is_some_and(|it| it.in_flight),
             by: self.by.as_deref().map(Arc::from),
             address: self.address.as_deref().map(Arc::from),
@@ -119,6 +174,7 @@ mod tests {
             by: None,
             address: None,
             filter: None,
+            task_move: None,
         };
         let old = record::encode(&line);
         assert_eq!(line.encode(), old);
@@ -135,6 +191,21 @@ mod tests {
         };
         assert_eq!(AuditLine::decode(&new.encode()).unwrap(), new);
         assert_eq!(record::decode::<AuditLine>(&new.encode()).unwrap(), line);
+        for (to, state) in [
+            (BulkMoveTo::Now, None),
+            (BulkMoveTo::At(5), Some(TaskState::Waiting)),
+            (BulkMoveTo::Later(6), Some(TaskState::Retrying)),
+        ] {
+            let moved = AuditLine {
+                task_move: Some(BulkMove { to, state }),
+                ..new.clone()
+            };
+            let encoded = moved.encode();
+            assert_eq!(AuditLine::decode(&encoded).unwrap(), moved);
+            // A server of version 0.3 reads a pair, and ignores what follows.
+            let (old, filter) = record::decode_pair::<AuditLine, AuditFilter>(&encoded).unwrap();
+            assert_eq!((old, filter), (line.clone(), new.filter.clone()));
+        }
         let mut damaged = new.encode().to_vec();
         damaged.pop();
         AuditLine::decode(&damaged).unwrap_err();

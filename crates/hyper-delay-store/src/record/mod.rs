@@ -33,7 +33,9 @@ pub use tagged_fields::TaggedFields;
 pub use task::{Digest, Task};
 pub use task_entry::TaskEntry;
 pub use terms::stored_terms;
+#[cfg(test)]
+use versioning::decode_pair;
 pub use versioning::{
     Record, VERSION, decode, decode_dead, encode, encode_dead, encode_with_hint, needs_version_3,
 };
-use versioning::{append, decode_pair, encode_pair, missing_as_zero, take};
+use versioning::{append, decode_with_rest, encode_pair, missing_as_zero, take};

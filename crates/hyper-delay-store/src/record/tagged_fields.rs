@@ -21,6 +21,15 @@ pub(super) const HEADERS: u32 = 2;
 /// The delay that a task was scheduled with.
 pub(super) const DELAY_MS: u32 = 3;
 
+/// The time that a bulk operation moves tasks to.
+pub(super) const MOVE_DUE: u32 = 4;
+
+/// The milliseconds by which a bulk operation moves tasks.
+pub(super) const MOVE_SHIFT_MS: u32 = 5;
+
+/// The state of the tasks that a bulk operation moves.
+pub(super) const MOVE_STATE: u32 = 6;
+
 /// The fields of the extension of a record, encoded.
 #[derive(Debug, Default)]
 pub struct TaggedFields {

@@ -140,7 +140,8 @@ pub(super) fn encode_pair<'a, R: Record<'a>>(record: &R, second: &impl Serialize
     append(second, encode_to_vec(record, 0)).into()
 }
 
-/// Decodes a record and the one after it, if there is one.
+/// Decodes a record and the one after it, if there is one, as version 0.3 does.
+#[cfg(test)]
 pub(super) fn decode_pair<'a, R: Record<'a>, S: Deserialize<'a>>(
     bytes: &'a [u8],
 ) -> Result<(R, Option<S>), StoreError> {

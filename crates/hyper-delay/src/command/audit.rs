@@ -4,7 +4,7 @@ use super::{
     CommandError,
     output::{print, print_json, report},
     remote::Remote,
-    time_format,
+    reschedule_all, time_format,
 };
 
 /// Print what operators changed, newest first. The server keeps the last 1,000 changes.
@@ -59,6 +59,11 @@ impl Audit {
                         text += &format!(", {what} {}", time_format::format_rfc_3339(at));
                     }
                 }
+                text += &reschedule_all::describe_move(
+                    line.task_state.as_ref(),
+                    line.due_millis,
+                    line.shift_millis,
+                );
                 if line.in_flight {
                     text += ", in flight too";
                 }

@@ -37,6 +37,12 @@ pub(super) async fn run(
     }
 }
 
+/// Counts what an operation would change, and changes nothing.
+pub(super) async fn dry_run(bulk: &Bulk) -> Result<(), CommandError> {
+    let count = bulk.count().await?;
+    print(&format!("{} match", describe_count(count)))
+}
+
 fn describe_count(Count { tasks, more, .. }: Count) -> String {
     match more {
         true => format!("{tasks} tasks or more"),

@@ -29,6 +29,7 @@ mod ping;
 mod purge;
 mod reasons;
 mod reschedule;
+mod reschedule_all;
 mod schedule;
 mod stats;
 

@@ -71,6 +71,11 @@ impl Jobs {
                 "{}: {} of {} is {}, tasks changed: {}; begun at {began}",
                 job.number, job.act, job.route, job.state, job.changed
             );
+            text += &super::reschedule_all::describe_move(
+                job.task_state.as_ref(),
+                job.due_millis,
+                job.shift_millis,
+            );
             for (what, who) in [(" by ", &job.by), (" from ", &job.address)] {
                 if let Some(who) = who {
                     text += what;

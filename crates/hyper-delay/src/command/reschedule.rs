@@ -1,47 +1,73 @@
 use std::time::Duration;
 
-use clap::Args;
-use hyper_delay_client::Moved;
+use clap::{ArgGroup, Args};
+use hyper_delay_client::{Client, Moved};
 
-use super::{CommandError, output::print, remote::Remote, time_format};
+use super::{
+    CommandError,
+    output::print,
+    remote::Remote,
+    reschedule_all::{Confirmation, MovedTasks},
+    time_format,
+};
 
-/// Make a waiting task due now; fail if it is in flight or does not exist.
+/// Make a waiting task due now, or many; fail if the one is in flight or does not exist.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: hyper-delay run-now service-A order-17
+#[command(after_help = "Examples:
+  hyper-delay run-now service-A order-17
+  hyper-delay run-now service-A --all --state retrying --reason \"server is down\"
 
 The task keeps its content and its number of failed rounds. A dead letter is not moved: see
 hyper-delay dead --kick.")]
 pub(super) struct RunNow {
+    /// The route of the task.
+    route: String,
+    /// The id of the task on the route.
+    #[arg(required_unless_present = "all")]
+    id: Option<String>,
     #[command(flatten)]
-    task: TaskName,
+    many: MovedTasks,
     #[command(flatten)]
     remote: Remote,
 }
 
-/// Make a waiting or parked task due at another time; fail if it is in flight or does not exist.
+/// Make a waiting or parked task due at another time, or many; fail if the one is in flight or does
+/// not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay reschedule service-A order-17 2030-01-31T08:00:00Z
   hyper-delay reschedule service-A order-17 \"1h 30m\"
+  hyper-delay reschedule service-A --all --until 2030-01-31T08:00:00Z --to 2030-01-31T08:00:00Z
+  hyper-delay reschedule service-A --all --later 1h
 
 The task keeps its content and its number of failed rounds. The same schedule again changes nothing.")]
+#[command(group = ArgGroup::new("new_time").args(["time", "to", "later"]).required(true))]
 pub(super) struct Reschedule {
-    #[command(flatten)]
-    task: TaskName,
-    /// When the task is due: RFC 3339, Unix milliseconds, or a time from now such as 500ms, 5s or
-    /// "1h 30m". A past time means now.
-    #[arg(value_parser = due_time, allow_hyphen_values = true)]
-    time: DueTime,
-    #[command(flatten)]
-    remote: Remote,
-}
-
-#[derive(Debug, Args)]
-struct TaskName {
     /// The route of the task.
     route: String,
     /// The id of the task on the route.
-    id: String,
+    #[arg(required_unless_present = "all", requires = "time")]
+    id: Option<String>,
+    /// When the task is due: RFC 3339, Unix milliseconds, or a time from now such as 500ms, 5s or
+    /// "1h 30m". A past time means now.
+    #[arg(value_parser = due_time, allow_hyphen_values = true)]
+    time: Option<DueTime>,
+    #[command(flatten)]
+    many: MovedTasks,
+    /// With --all: when the tasks are due, given as TIME is.
+    #[arg(long, value_name = "TIME", value_parser = due_time, requires = "all", conflicts_with = "id")]
+    to: Option<DueTime>,
+    /// With --all: how much later than before each task is due, such as 5m.
+    #[arg(
+        long,
+        value_name = "SPAN",
+        value_parser = time_format::parse_duration,
+        requires = "all",
+        conflicts_with = "id"
+    )]
+    later: Option<Duration>,
+    #[command(flatten)]
+    remote: Remote,
 }
 
 /// A time that a person writes.
@@ -54,7 +80,13 @@ enum DueTime {
 
 impl RunNow {
     pub(super) async fn run(self) -> Result<(), CommandError> {
-        let TaskName { route, id } = self.task;
+        let route = self.route;
+        let Some(id) = self.id else {
+            let words = ("make due now", "due now");
+            let make = |client: &Client| client.run_now_all(route);
+            let ask = Confirmation::OnTerminal;
+            return self.many.run(self.remote, make, words, ask).await;
+        };
         let client = self.remote.connect().await?;
         let moved = client.run_now(&route, &id).await?;
         report(moved, route, id)
@@ -63,14 +95,30 @@ impl RunNow {
 
 impl Reschedule {
     pub(super) async fn run(self) -> Result<(), CommandError> {
-        let TaskName { route, id } = self.task;
-        let client = self.remote.connect().await?;
-        let due = match self.time {
-            DueTime::At(millis) => millis,
-            DueTime::FromNow(after) => time_format::millis_from_now(after),
+        let route = self.route;
+        let (Some(id), Some(time)) = (self.id, self.time) else {
+            let (to, later) = (self.to, self.later);
+            let make = |client: &Client| match (to, later) {
+                (Some(to), _) => client.reschedule_all_millis(route, to.millis()),
+                (None, later) => client.postpone_all(route, later.unwrap_or_default()),
+            };
+            let words = ("reschedule", "rescheduled");
+            let ask = Confirmation::Always;
+            return self.many.run(self.remote, make, words, ask).await;
         };
-        let moved = client.reschedule_millis(&route, &id, due).await?;
+        let client = self.remote.connect().await?;
+        let moved = client.reschedule_millis(&route, &id, time.millis()).await?;
         report(moved, route, id)
+    }
+}
+
+impl DueTime {
+    /// Returns it in Unix milliseconds.
+    fn millis(self) -> u64 {
+        match self {
+            Self::At(millis) => millis,
+            Self::FromNow(after) => time_format::millis_from_now(after),
+        }
     }
 }
 

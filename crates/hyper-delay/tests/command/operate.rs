@@ -164,6 +164,74 @@ fn dead_letters_are_selected_deleted_and_kicked() {
 }
 
 #[test]
+fn many_tasks_are_moved_by_command() {
+    let server = Server::start(json!({}));
+    let mut peer = peer(&server);
+    let at = later();
+    for id in ["1", "2"] {
+        peer.plan("a", id, at);
+    }
+    let counted = server.run(&["run-now", "a", "--all", "--dry-run"]).done();
+    assert_eq!(counted, "2 tasks match\n");
+    let retrying = [
+        "run-now", "a", "--all", "--state", "retrying", "--reason", "x",
+    ];
+    assert_eq!(server.run(&retrying).done(), "0 tasks match\n");
+    let failed = server
+        .run(&["reschedule", "a", "--all", "--later", "5s"])
+        .failed(1);
+    assert!(failed.contains("reschedule 2 tasks?"), "{failed}");
+    let until = at.to_string();
+    let early = [
+        "reschedule",
+        "a",
+        "--all",
+        "--later",
+        "5s",
+        "--until",
+        &until,
+    ];
+    assert_eq!(server.run(&early).done(), "0 tasks match\n");
+    for (option, value) in [("--later", "5s"), ("--to", "2030-01-31T08:00:00Z")] {
+        let moved = ["reschedule", "a", "--all", option, value, "--yes"];
+        assert_eq!(server.run(&moved).done(), "rescheduled: 2\n");
+    }
+    let listed = json_lines(&server.run(&["list", "a", "--json"]).done());
+    assert_eq!(listed[0]["due"], 1_896_076_800_000_u64);
+    assert_eq!(
+        server.run(&["run-now", "a", "--all"]).done(),
+        "due now: 2\n"
+    );
+    let jobs = server.run(&["jobs"]).done();
+    for act in [
+        ": run_now_all of a is done, tasks changed: 2; begun at 2",
+        ", later by 5s from 127.0.0.1:",
+        ", to 2030-01-31T08:00:00.000Z from 127.0.0.1:",
+    ] {
+        assert!(jobs.contains(act), "{jobs}");
+    }
+    let audit = server.run(&["audit"]).done();
+    assert!(
+        audit.contains(" tasks changed: 2, later by 5s\n"),
+        "{audit}"
+    );
+    let logged = server.logs("audit: an operator's request act=\"reschedule_all\" route=\"a\"");
+    assert!(logged.contains(" shift_ms=5000"), "{logged}");
+    for wrong in [
+        &["run-now", "a"][..],
+        &["run-now", "a", "1", "--all"],
+        &["run-now", "a", "1", "--state", "retrying"],
+        &["reschedule", "a", "1"],
+        &["reschedule", "a", "--all"],
+        &["reschedule", "a", "1", "5s", "--all"],
+        &["reschedule", "a", "--all", "--to", "5s", "--later", "5s"],
+        &["reschedule", "a", "1", "--later", "5s"],
+    ] {
+        server.run(wrong).failed(2);
+    }
+}
+
+#[test]
 fn a_route_is_purged_paused_and_resumed_and_the_audit_tells() {
     let server = Server::start(json!({}));
     assert_eq!(server.run(&["pause", "a"]).done(), "a is paused\n");

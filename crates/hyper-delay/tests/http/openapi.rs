@@ -151,6 +151,18 @@ fn answers_are_as_documented() {
     );
     ok(
         "POST",
+        "/v1/bulk/{route}/run_now",
+        "",
+        Some(json!({"state": "retrying", "dry_run": true})),
+    );
+    for to in [
+        json!({"due": later()}),
+        json!({"shift_ms": 5, "state": "waiting"}),
+    ] {
+        ok("POST", "/v1/bulk/{route}/reschedule", "", Some(to));
+    }
+    ok(
+        "POST",
         "/v1/routes/{route}/purge",
         "",
         Some(json!({"dry_run": true})),
@@ -161,7 +173,7 @@ fn answers_are_as_documented() {
     ok("POST", "/v1/routes/{route}/resume", "", Some(json!({})));
     ok("POST", "/v1/dead/{route}/{id}/kick", "", None);
     ok("GET", "/v1/jobs", "", None);
-    ok("GET", "/v1/audit", "?limit=5", None);
+    ok("GET", "/v1/audit", "?limit=9", None);
     ok("DELETE", "/v1/tasks/{route}/{id}", "", None);
     for (path, methods) in operations(&document) {
         for method in &methods {

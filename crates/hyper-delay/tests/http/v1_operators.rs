@@ -132,6 +132,8 @@ fn an_admin_of_a_route_changes_that_route_only() {
         ("/v1/routes/mail2/pause", 403),
         ("/v1/bulk/mail/kick", 200),
         ("/v1/bulk/mail2/kick", 403),
+        ("/v1/bulk/mail/run_now", 200),
+        ("/v1/bulk/mail2/run_now", 403),
     ] {
         let answer = call(&server, "POST", path, Some(&server.local), Some(json!({})));
         assert_eq!(answer.status, status, "{path}: {answer:?}");
@@ -174,6 +176,12 @@ fn a_field_that_a_body_does_not_have_is_refused_and_changes_nothing() {
             "/v1/bulk/mail/kick",
             "in_flight",
             json!({"in_flight": true}),
+        ),
+        ("/v1/bulk/mail/run_now", "due", json!({"due": 5})),
+        (
+            "/v1/bulk/mail/reschedule",
+            "id",
+            json!({"due": 5, "id": "d0"}),
         ),
         ("/v1/routes/mail/purge", "dryrun", json!({"dryrun": true})),
         ("/v1/routes/mail/purge", "state", json!({"state": "dead"})),

@@ -70,6 +70,51 @@ fn a_purge_goes_on_after_a_kill_and_counts_every_task_once() {
     assert_eq!(acts[0]["tasks"], TASKS);
 }
 
+/// Returns the due times of the tasks of route `a`, less the one that they had at first.
+fn shifts(peer: &mut Peer, at: u64) -> Vec<(String, u64)> {
+    let mut shifts = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = peer.ask(&format!(
+            r#"{{"kind":"list","route_key":"a","limit":1000{after}}}"#
+        ));
+        for task in page["tasks"].as_array().unwrap() {
+            let id = task["id"].as_str().unwrap().to_owned();
+            shifts.push((id, task["due"].as_u64().unwrap() - at));
+        }
+        match page["next"].as_str() {
+            Some(next) => after = format!(r#","after":"{next}""#),
+            None => return shifts,
+        }
+    }
+}
+
+#[test]
+fn tasks_are_moved_once_over_a_kill() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = || crate::start(directory.path()).run();
+    let server = start();
+    let at = later();
+    fill(&server, at);
+    let request = r#"{"kind":"reschedule_all","route_key":"a","shift_ms":5000}"#;
+    let (server, ended) = interrupted(server, start, request);
+    assert_eq!(
+        (&ended["state"], &ended["changed"], &ended["shift_ms"]),
+        (&json!("done"), &json!(TASKS), &json!(5_000))
+    );
+    let shifts = shifts(&mut server.peer(), at);
+    assert_eq!(shifts.len(), TASKS);
+    let other = shifts.iter().find(|(_, shift)| *shift != 5_000);
+    assert_eq!(other, None);
+    let audit = server.peer().ask(r#"{"kind":"audit"}"#);
+    let lines = audit["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 2, "{audit}");
+    assert_eq!(
+        (&lines[0]["tasks"], &lines[1]["act"]),
+        (&json!(TASKS), &json!("reschedule_all"))
+    );
+}
+
 #[test]
 fn a_kick_of_all_goes_on_after_a_kill_and_kicks_every_task_once() {
     let directory = tempfile::tempdir().unwrap();

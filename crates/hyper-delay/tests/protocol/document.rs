@@ -68,6 +68,8 @@ fn every_example_is_one_line_of_the_protocol() {
         "schedule",
         "cancel",
         "run_now",
+        "run_now_all",
+        "reschedule_all",
         "reschedule",
         "moved",
         "ping",

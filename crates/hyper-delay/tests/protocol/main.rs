@@ -20,6 +20,7 @@ mod own_route;
 mod schedule;
 
 mod ack;
+mod bulk_moves;
 mod late;
 mod moves;
 mod nack;

@@ -170,6 +170,13 @@ fn bulk(bulk: &BulkRequest, dry_run: bool) -> Value {
         object["in_flight"] = json!(bulk.in_flight);
         return object;
     }
+    if let Some(moves) = bulk.act.task_move() {
+        object["state"] = json!(moves.state.map(State::as_str));
+        if bulk.act.as_str() == "reschedule_all" {
+            object["due"] = json!(moves.due());
+            object["shift_ms"] = json!(moves.shift_ms());
+        }
+    }
     with_filter(object, &bulk.filter)
 }
 

@@ -9,26 +9,34 @@ use hyper_delay_engine::{
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;
-use hyper_delay_protocol::Filter;
-use hyper_delay_store::{
-    Batch, Durability, Space, Store as _,
-    record::{JobAction, key},
-};
+use hyper_delay_protocol::{BulkAct, BulkMove, BulkMoveTo, Filter, TaskState};
+use hyper_delay_store::{Batch, Durability, Space, Store as _, record::key};
 
-/// A store with a paused route and a running bulk operation.
+/// A store with a paused route and two running bulk operations.
 fn directory() -> TestDirectory {
     let directory = TestDirectory::new(true);
     let store = Arc::new(Embedded::open(directory.path()).unwrap());
     let mut ledger = Ledger::open(store.clone(), 1_000, Sizes::SMALL).unwrap();
     let purge = NewBulkJob {
-        act: JobAction::Purge,
+        act: BulkAct::Purge,
         route: "north".into(),
         filter: Filter::default(),
         in_flight: false,
         at: 7,
         actor: Actor::default(),
     };
-    for op in [Op::Pause("north".into()), Op::BeginBulk(Box::new(purge))] {
+    let moves = NewBulkJob {
+        act: BulkAct::Move(BulkMove {
+            to: BulkMoveTo::Later(8),
+            state: Some(TaskState::Retrying),
+        }),
+        ..purge.clone()
+    };
+    for op in [
+        Op::Pause("north".into()),
+        Op::BeginBulk(Box::new(purge)),
+        Op::BeginBulk(Box::new(moves)),
+    ] {
         let actor = Actor::default();
         let audited = Op::Audited(Box::new(AuditedOp { op, actor }));
         ledger.apply(&audited, 1_000_000).unwrap();
@@ -50,7 +58,7 @@ fn a_repair_keeps_pauses_and_the_audit_and_ends_bulk_operations() {
     let paused: Vec<_> = ledger.paused().map(|route| route.to_string()).collect();
     assert_eq!(paused, ["north"]);
     assert_eq!(ledger.running_jobs().count(), 0);
-    assert_eq!(LedgerView::new(store).audit().unwrap().len(), 2);
+    assert_eq!(LedgerView::new(store).audit().unwrap().len(), 3);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::*;
 use hyper_delay_engine::scheduler::DeliveryName;
 use hyper_delay_protocol::{
-    BulkAct, BulkRequest, Compression, Due, Filter, Headers, MoveTo, Schedule, Terms,
+    BulkAct, BulkMove, BulkMoveTo, BulkRequest, Compression, Due, Filter, Headers, MoveTo,
+    Schedule, TaskState, Terms,
     access::{Grant, Right, TokenEntry},
 };
 
@@ -215,6 +216,35 @@ fn bulk_requests_keep_their_bytes() {
         AdminRequest::Bulk(Box::new(purge)),
         "10 02 046d61696c 00 00 00 01 00",
     );
+}
+
+#[test]
+fn bulk_moves_keep_their_bytes() {
+    for (to, state, bytes) in [
+        (
+            BulkMoveTo::Now,
+            None,
+            "10 03 00 00 046d61696c 00 00 00 00 00",
+        ),
+        (
+            BulkMoveTo::At(300),
+            Some(TaskState::Retrying),
+            "10 03 01ac02 0104 046d61696c 00 00 00 00 00",
+        ),
+        (
+            BulkMoveTo::Later(1),
+            Some(TaskState::Waiting),
+            "10 03 0201 0100 046d61696c 00 00 00 00 00",
+        ),
+    ] {
+        let moves = BulkRequest {
+            act: BulkAct::Move(BulkMove { to, state }),
+            route: route(),
+            filter: Filter::default(),
+            in_flight: false,
+        };
+        assert_admin(AdminRequest::Bulk(Box::new(moves)), bytes);
+    }
 }
 
 #[test]

@@ -15,12 +15,11 @@ use hyper_delay_engine::{
     },
     sizes::Sizes,
 };
-use hyper_delay_protocol::{Compression, FailureKind, Filter, Headers, LastFailure, Terms};
-use hyper_delay_store::{
-    Durability, Space,
-    fake::Fake,
-    record::{JobAction, JobState},
+use hyper_delay_protocol::{
+    BulkAct, BulkMove, BulkMoveTo, Compression, FailureKind, Filter, Headers, LastFailure,
+    TaskState, Terms,
 };
+use hyper_delay_store::{Durability, Space, fake::Fake, record::JobState};
 
 pub(super) const ROUTES: u8 = 12;
 pub(super) const IDS: u8 = 30;
@@ -309,7 +308,13 @@ impl Side {
             Step::Resume => audited(Op::Resume(route)),
             Step::Begin(_) if self.jobs.len() == JOBS => None,
             Step::Begin(reason) => audited(Op::BeginBulk(Box::new(NewBulkJob {
-                act: JobAction::Purge,
+                act: match reason % 2 {
+                    0 => BulkAct::Purge,
+                    _ => BulkAct::Move(BulkMove {
+                        to: BulkMoveTo::Later(5),
+                        state: Some(TaskState::Retrying),
+                    }),
+                },
                 route,
                 filter: Filter {
                     reason: Some(REASONS[reason].into()),

@@ -4,6 +4,7 @@
 //! Each is drawn by itself, and from other generators than the rest: histories without them do not
 //! depend on them.
 
+mod bulk_moves;
 mod pending_tasks;
 mod requests;
 mod sent_requests;
@@ -14,6 +15,8 @@ mod tokens;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use bulk_moves::BulkMoves;
+pub(super) use bulk_moves::SentBulkMoves;
 pub(super) use stored_state::StoredState;
 
 use super::{
@@ -44,6 +47,8 @@ pub(super) struct Operators {
     pause: bool,
     /// Bulk operations, kicks and removals of dead letters are requested.
     change: bool,
+    /// Tasks are moved together.
+    moves: BulkMoves,
     /// Many tasks die: they have few attempts, and consumers often give them back.
     deaths: bool,
     /// `dead_retention_seconds`.
@@ -77,6 +82,7 @@ impl Operators {
         Self {
             pause,
             change,
+            moves: BulkMoves::new(seed),
             deaths,
             dead_retention: retains.then_some(retention),
             tokens: LimitedTokens::new(limits, &mut random),
@@ -113,7 +119,11 @@ impl Operators {
 
     /// Whether they send requests.
     pub(super) fn are_active(&self) -> bool {
-        self.pause || self.change || self.deaths || self.tokens.are_limited()
+        self.pause
+            || self.change
+            || self.moves.are_made()
+            || self.deaths
+            || self.tokens.are_limited()
     }
 }
 

@@ -6,7 +6,9 @@ use crate::simulation::{
     task_name::TaskName,
     world::{MILLI, START, World},
 };
-use hyper_delay_protocol::{AdminRequest, BulkAct, BulkRequest, Filter};
+use hyper_delay_protocol::{
+    AdminRequest, BulkAct, BulkMove, BulkMoveTo, BulkRequest, Filter, TaskState,
+};
 
 impl World {
     /// Returns what an operator asks for now. In the end all routes are resumed.
@@ -24,6 +26,10 @@ impl World {
         }
         if self.operators.change {
             requests.push(self.changes());
+        }
+        // A node of 0.3 does not know them.
+        if self.operators.moves.are_made() && !self.versions.is_upgrade() {
+            requests.push(self.bulk_move());
         }
         requests
     }
@@ -96,6 +102,37 @@ impl World {
             route,
             filter,
             in_flight: act == BulkAct::Purge && random.bool(),
+        }))
+    }
+
+    fn bulk_move(&mut self) -> AdminRequest {
+        let random = &mut self.operators.moves.random;
+        let route = random.choice(&self.clients.routes);
+        let route: Arc<str> = route.expect("there is one").clone();
+        let now = START + self.at / MILLI;
+        let to = match random.u8(0..4) {
+            0 | 1 => BulkMoveTo::Now,
+            2 => BulkMoveTo::At(now + random.u64(0..4_000)),
+            // Tasks that are moved many times still come due in the end.
+            _ => BulkMoveTo::Later(random.u64(1..300)),
+        };
+        let state = match random.u8(0..8) {
+            0 => Some(TaskState::Waiting),
+            1 => Some(TaskState::Parked),
+            2 => Some(TaskState::Retrying),
+            _ => None,
+        };
+        let filter = Filter {
+            reason: (random.u8(0..8) == 0).then(|| "".into()),
+            from: (random.u8(0..5) == 0).then(|| now + random.u64(0..2_000) - 1_000),
+            until: (random.u8(0..5) == 0).then(|| now + 1_000 + random.u64(0..2_000)),
+        };
+        self.checks.bulk_moves.sent(&route, to, now);
+        AdminRequest::Bulk(Box::new(BulkRequest {
+            act: BulkAct::Move(BulkMove { to, state }),
+            route,
+            filter,
+            in_flight: false,
         }))
     }
 

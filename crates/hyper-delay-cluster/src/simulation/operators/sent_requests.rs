@@ -8,7 +8,7 @@ use std::{
 
 use crate::simulation::task_name::TaskName;
 use hyper_delay_protocol::{AdminRequest, BulkAct, BulkRequest};
-use hyper_delay_store::record::{BulkJob, JobAction};
+use hyper_delay_store::record::BulkJob;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -130,16 +130,18 @@ impl RequestCounts {
 
 /// Returns whether a bulk operation is the one that was asked for. Its end in time is not later.
 fn matches_request(job: &BulkJob, asked: &BulkRequest) -> bool {
-    let act = match asked.act {
-        BulkAct::Kick => JobAction::Kick,
-        BulkAct::Delete => JobAction::Delete,
-        BulkAct::Purge => JobAction::Purge,
-    };
     let until = asked.filter.until;
-    (job.act, &*job.route) == (act, &*asked.route)
+    let has_until = match asked.act {
+        BulkAct::Kick | BulkAct::Delete => {
+            let end = job.until;
+            end.is_some_and(|end| until.is_none_or(|until| end <= until))
+        }
+        BulkAct::Purge => job.until.is_none(),
+        BulkAct::Move(_) => job.until == until,
+    };
+    (job.act(), &*job.route) == (asked.act, &*asked.route)
         && job.reason.as_deref() == asked.filter.reason.as_deref()
         && job.from == asked.filter.from
-        && until.is_none_or(|until| job.until.is_some_and(|of_job| of_job <= until))
-        && job.until.is_some() == (act != JobAction::Purge)
+        && has_until
         && job.in_flight == asked.in_flight
 }

@@ -8,7 +8,7 @@ use std::{
 use super::{sent_requests::SentRequests, stored_shard::StoredTask};
 use crate::simulation::task_name::TaskName;
 use hyper_delay_engine::sizes::Sizes;
-use hyper_delay_protocol::{JobRow, Reply};
+use hyper_delay_protocol::{BulkAct, BulkMoveTo, JobRow, Reply, TaskState};
 use hyper_delay_store::record::{BulkJob, JobAction, JobState, Place};
 
 /// How far the wall clocks of two nodes are apart at the most, in milliseconds.
@@ -42,12 +42,18 @@ impl StoredJob {
         } = self.job;
         // No dead letter has a reason here.
         let has_reason = reason.as_deref().is_none_or(str::is_empty);
-        match (self.job.act, place) {
-            (JobAction::Purge, _) => true,
-            (_, Place::Dead(at)) => {
-                let is_in_time =
-                    from.is_none_or(|from| at >= from) && until.is_none_or(|until| at < until);
-                has_reason && is_in_time
+        let is_in_time = |at| {
+            let is_late = from.is_none_or(|from| at >= from);
+            is_late && until.is_none_or(|until| at < until)
+        };
+        match (self.job.act(), place) {
+            (BulkAct::Purge, _) => true,
+            (BulkAct::Kick | BulkAct::Delete, Place::Dead(at)) => has_reason && is_in_time(at),
+            // Whether a task retries is not known here.
+            (BulkAct::Move(moves), Place::Waiting(at)) => {
+                let is_of_waiting = matches!(moves.state, None | Some(TaskState::Waiting));
+                let stays = moves.to == BulkMoveTo::At(at);
+                is_of_waiting && reason.is_none() && is_in_time(at) && !stays
             }
             _ => false,
         }
@@ -59,8 +65,12 @@ impl StoredJobs {
     pub(super) fn may_change(&self, name: &TaskName, task: &StoredTask, kicks: bool) -> bool {
         self.by_number.iter().any(|(number, stored)| {
             let is_it = stored.is_running() && *stored.job.route == *name.route;
-            let is_kick = stored.job.act == JobAction::Kick;
-            is_it && is_kick == kicks && task.seq < *number && stored.is_for(task.place)
+            let is_its_act = match stored.job.act {
+                JobAction::Kick => kicks,
+                JobAction::Delete | JobAction::Purge => !kicks,
+                JobAction::Move => false,
+            };
+            is_it && is_its_act && task.seq < *number && stored.is_for(task.place)
         })
     }
 
@@ -103,8 +113,8 @@ impl StoredJobs {
         Ok(())
     }
 
-    /// Checks that the bulk operations among `ended` have forgotten no task. Of a purge, tasks that
-    /// can be in flight may be left.
+    /// Checks that the bulk operations among `ended` have forgotten no task. Of a purge or a move,
+    /// tasks that can be in flight may be left.
     pub(super) fn check_ended(
         &self,
         ended: &[u64],
@@ -127,6 +137,9 @@ impl StoredJobs {
             let mut left = stored.tasks.iter().filter(|(name, seq, place)| {
                 let is_same = |task: &StoredTask| match stored.job.act {
                     JobAction::Purge => task.seq == *seq && is_idle(*place, task),
+                    JobAction::Move => {
+                        (task.seq, task.place) == (*seq, *place) && is_idle(*place, task)
+                    }
                     _ => (task.seq, task.place) == (*seq, *place),
                 };
                 *seq < *number && stored.is_for(*place) && tasks.get(name).is_some_and(is_same)
@@ -185,7 +198,7 @@ impl StoredJobs {
         let stored = self.by_number.get(&row.job);
         let is_it = stored.is_some_and(|stored| {
             let job = &stored.job;
-            (job.act.as_str(), &*job.route) == (row.act, &*row.route)
+            (job.act().as_str(), &*job.route) == (row.act, &*row.route)
         });
         // It can be over and forgotten by now.
         let is_older = self.by_number.keys().next_back() > Some(&row.job);

@@ -20,7 +20,7 @@ use hyper_delay_engine::{ledger::TaskRevision, sizes::Sizes};
 use hyper_delay_protocol::Reply;
 use hyper_delay_store::{
     Bytes, Space,
-    record::{self, BulkJob, Name, Place, key},
+    record::{self, BulkJob, JobAction, Name, Place, key},
 };
 
 /// Tasks as the clients know them.
@@ -35,6 +35,8 @@ pub(in crate::simulation) struct StoredState {
     pub(super) sent_requests: SentRequests,
     pub(super) pending: TaskTokens,
     shards: BTreeMap<ShardId, StoredShard>,
+    /// How many tasks bulk operations have moved that have ended.
+    moved_together: u64,
     /// Tasks that operators or the retention have ended.
     ended: BTreeSet<TaskName>,
     /// Revisions that a leader has sent to a connection.
@@ -49,9 +51,14 @@ impl StoredState {
             sent_requests: SentRequests::default(),
             pending: TaskTokens::default(),
             shards: BTreeMap::new(),
+            moved_together: 0,
             ended: BTreeSet::new(),
             was_sent: BTreeSet::new(),
         }
+    }
+
+    pub(in crate::simulation) const fn moved_together(&self) -> u64 {
+        self.moved_together
     }
 
     /// The paused routes.
@@ -216,6 +223,9 @@ impl StoredState {
                 continue;
             };
             let job: BulkJob = record::decode(job).expect("it was encoded");
+            if job.act == JobAction::Move && job.ended_at > 0 {
+                self.moved_together += job.changed;
+            }
             jobs.put(number, job, &mut self.sent_requests, tasks)?;
             changed.push(number);
         }

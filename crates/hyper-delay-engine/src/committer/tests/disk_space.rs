@@ -355,7 +355,9 @@ fn jobs_that_wait_to_be_written_are_reported_after_the_room_becomes_little() {
         drop(sender);
         let run = running.join().unwrap();
         run.result.as_ref().unwrap();
-        assert_eq!(sizes(&run), [1, 1, 1]);
+        // The third one may arrive before the group of the second one is over.
+        let sizes = sizes(&run);
+        assert!(sizes == [1, 1, 1] || sizes == [1, 2], "{sizes:?}");
     });
 }
 

@@ -1,5 +1,6 @@
 //! The ledger on a disk that can lose its power.
 
+mod bulk_moves;
 mod dedupe;
 mod delay;
 mod invariants;

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ledger::{
-    KickedTask, MovedTask, NewDueTime, Op, Outcome, ScheduleOrder, Sweep, SweepAct, TaskMove,
-    TaskRevision, Unmoved,
+    KickedTask, MovedTask, NewDueTime, Op, Outcome, ScheduleOrder, Sweep, SweepAct, SweepMove,
+    TaskMove, TaskRevision, Unmoved,
 };
-use hyper_delay_protocol::{Due, LastFailure, Terms};
+use hyper_delay_protocol::{
+    BulkAct, BulkMove, BulkMoveTo, Due, Filter, LastFailure, TaskState, Terms,
+};
 use hyper_delay_store::record::Place;
 
 /// The deduplication window in milliseconds.
@@ -18,6 +20,8 @@ pub(super) struct Model {
     done: BTreeMap<(String, String), Done>,
     /// All sequence numbers that were issued.
     pub(super) numbers: BTreeSet<u64>,
+    /// The bulk operations that move tasks, with the number of tasks that each has changed.
+    pub(super) moving: BTreeMap<u64, (BulkMove, Filter, u64)>,
 }
 
 /// A finished task in the deduplication window.
@@ -52,6 +56,62 @@ impl Task {
         if failure.is_some() {
             self.failure = failure.clone();
         }
+    }
+
+    /// The outcome of a move that has brought it to its place.
+    fn moved(&self) -> MovedTask {
+        MovedTask {
+            seq: self.seq,
+            due: match self.place {
+                Place::Waiting(due) | Place::Parked(due) | Place::Dead(due) => due,
+            },
+            is_parked: matches!(self.place, Place::Parked(_)),
+            attempt: self.attempt,
+            failures: self.failures,
+            terms: self.terms.clone(),
+        }
+    }
+
+    /// Returns the time to which a bulk operation moves it, if it does.
+    fn due_after(&self, sweep: SweepMove, moves: BulkMove, filter: &Filter) -> Option<u64> {
+        let (state, due) = match self.place {
+            Place::Waiting(due) => (TaskState::Waiting, due),
+            Place::Parked(due) => (TaskState::Parked, due),
+            Place::Dead(_) => return None,
+        };
+        if filter.from.is_some_and(|from| due < from) || filter.until.is_some_and(|end| due >= end)
+        {
+            return None;
+        }
+        if moves
+            .state
+            .is_some_and(|it| it != state && it != TaskState::Retrying)
+        {
+            return None;
+        }
+        if moves.state == Some(TaskState::Retrying) || filter.reason.is_some() {
+            let reason = self.failure.as_ref()?.reason.clone().unwrap_or_default();
+            if filter
+                .reason
+                .as_ref()
+                .is_some_and(|wanted| *wanted != reason)
+            {
+                return None;
+            }
+        }
+        let to = match sweep.to {
+            BulkMoveTo::Now => sweep.now,
+            BulkMoveTo::At(at) => at.max(sweep.now),
+            BulkMoveTo::Later(shift) => due.saturating_add(shift),
+        };
+        let stays = match sweep.to {
+            BulkMoveTo::Later(_) => to <= sweep.now || to > sweep.latest,
+            // A parked task waits again, even for the time at which it was due.
+            BulkMoveTo::At(at) if at > sweep.now => self.place == Place::Waiting(to),
+            _ => due <= sweep.now,
+        };
+        let expires_at = self.terms.as_ref().and_then(|terms| terms.expires_at);
+        (!stays && expires_at.is_none_or(|at| to < at)).then_some(to)
     }
 }
 
@@ -138,13 +198,26 @@ impl Model {
                 let removed = is_dead.then(|| self.tasks.remove(&name)).flatten();
                 assert_eq!(outcome, Outcome::Cancelled(removed.map(|task| task.seq)));
             }
-            Op::Sweep(sweep) => self.sweep(sweep, outcome),
+            Op::Sweep(sweep) => {
+                let changes = matches!(
+                    outcome,
+                    Outcome::Moved(_) | Outcome::Kicked(Some(_)) | Outcome::Cancelled(Some(_))
+                );
+                self.sweep(sweep, outcome);
+                let job = sweep.job.and_then(|job| self.moving.get_mut(&job));
+                if let Some((_, _, changed)) = job.filter(|_| changes) {
+                    *changed += 1;
+                }
+            }
             Op::Audited(audited) => self.apply(&audited.op, now, outcome),
-            Op::BeginBulk(_) => {
+            Op::BeginBulk(bulk) => {
                 let Outcome::BulkBegun(number) = outcome else {
                     panic!("{outcome:?}");
                 };
                 assert!(self.numbers.insert(number), "{number} was issued before");
+                if let BulkAct::Move(moved) = bulk.act {
+                    self.moving.insert(number, (moved, bulk.filter.clone(), 0));
+                }
             }
             Op::Pause(_) | Op::Resume(_) | Op::AdvanceBulk(_) => {}
             Op::AdvanceLowWater(_) => assert_eq!(outcome, Outcome::Applied(true)),
@@ -233,16 +306,7 @@ impl Model {
             (Place::Waiting(due) | Place::Parked(due), NewDueTime::NotAfter(at)) if due <= at => {}
             _ => task.place = Place::Waiting(at),
         }
-        Outcome::Moved(MovedTask {
-            seq: task.seq,
-            due: match task.place {
-                Place::Waiting(due) | Place::Parked(due) | Place::Dead(due) => due,
-            },
-            is_parked: matches!(task.place, Place::Parked(_)),
-            attempt: task.attempt,
-            failures: task.failures,
-            terms: task.terms.clone(),
-        })
+        Outcome::Moved(task.moved())
     }
 
     fn sweep(&mut self, sweep: &Sweep, outcome: Outcome) {
@@ -274,6 +338,19 @@ impl Model {
                 assert_eq!(outcome, Outcome::Cancelled(seq));
                 if seq.is_some() {
                     self.tasks.remove(&name);
+                }
+            }
+            SweepAct::Move(moved) => {
+                let job = sweep.job.and_then(|job| self.moving.get(&job));
+                let due = task.as_ref().zip(job);
+                let due = due
+                    .and_then(|(task, (moves, filter, _))| task.due_after(moved, *moves, filter));
+                match task.zip(due) {
+                    Some((task, due)) => {
+                        task.place = Place::Waiting(due);
+                        assert_eq!(outcome, Outcome::Moved(task.moved()));
+                    }
+                    None => assert!(matches!(outcome, Outcome::NotMoved(_)), "{outcome:?}"),
                 }
             }
         }

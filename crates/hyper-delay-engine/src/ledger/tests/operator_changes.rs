@@ -9,11 +9,11 @@ use crate::{
     },
     sizes::Sizes,
 };
-use hyper_delay_protocol::Filter;
+use hyper_delay_protocol::{BulkAct, Filter};
 use hyper_delay_store::{
     Durability,
     fake::Fake,
-    record::{AuditLine, BulkJob, JobAction, JobState, Place},
+    record::{AuditLine, BulkJob, JobState, Place},
 };
 
 fn audited(op: Op) -> Op {
@@ -26,7 +26,7 @@ fn audited(op: Op) -> Op {
 
 fn begin(world: &mut World) -> u64 {
     let bulk = NewBulkJob {
-        act: JobAction::Purge,
+        act: BulkAct::Purge,
         route: "r".into(),
         filter: Filter::default(),
         in_flight: false,

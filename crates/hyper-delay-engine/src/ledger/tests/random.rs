@@ -7,13 +7,11 @@ use super::{
     world::{World, failure, schedule},
 };
 use crate::ledger::{
-    Actor, AuditedOp, NewBulkJob, NewDueTime, Op, Sweep, SweepAct, TaskMove, TaskRevision,
+    Actor, AuditedOp, NewBulkJob, NewDueTime, Op, Sweep, SweepAct, SweepMove, TaskMove,
+    TaskRevision,
 };
-use hyper_delay_protocol::{Filter, Headers, Terms};
-use hyper_delay_store::{
-    Durability,
-    record::{JobAction, Place},
-};
+use hyper_delay_protocol::{BulkAct, BulkMove, BulkMoveTo, Filter, Headers, TaskState, Terms};
+use hyper_delay_store::{Durability, record::Place};
 
 /// A step of a history.
 #[derive(Debug, Clone)]
@@ -73,7 +71,7 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let op = (
-        0_u8..21,
+        0_u8..24,
         select(vec!["r", "s", "rs"]),
         select(vec!["a", "b", "c", "ra"]),
         10_000_u64..10_010,
@@ -210,8 +208,43 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             },
             in_flight: stale.then_some(current_seq),
         }),
+        21 => audited(Op::BeginBulk(Box::new(NewBulkJob {
+            act: BulkAct::Move(BulkMove {
+                to: move_to(at, small),
+                state: match at % 5 {
+                    0 => Some(TaskState::Waiting),
+                    1 => Some(TaskState::Parked),
+                    2 => Some(TaskState::Retrying),
+                    _ => None,
+                },
+            }),
+            route: route.into(),
+            filter: Filter {
+                reason: (small == 2).then(|| if stale { "" } else { "no disk" }.into()),
+                from: (at % 3 == 0).then_some(at - 2),
+                until: (at % 4 == 0).then_some(at + 3),
+            },
+            in_flight: false,
+            at,
+            actor: Actor::default(),
+        }))),
+        22 | 23 => {
+            let jobs: Vec<_> = world.model.moving.iter().collect();
+            let job = jobs.get(usize::try_from(at).unwrap() % jobs.len().max(1));
+            Op::Sweep(Sweep {
+                job: job.map(|(job, _)| **job),
+                route: revision.route,
+                id: revision.id,
+                seq: revision.seq,
+                act: SweepAct::Move(SweepMove {
+                    to: job.map_or(BulkMoveTo::Now, |(_, (moves, _, _))| moves.to),
+                    now: at,
+                    latest: at + 8,
+                }),
+            })
+        }
         13 if stale => audited(Op::BeginBulk(Box::new(NewBulkJob {
-            act: JobAction::Purge,
+            act: BulkAct::Purge,
             route: route.into(),
             filter: Filter::default(),
             in_flight: false,
@@ -230,6 +263,14 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             at,
         },
     })
+}
+
+fn move_to(at: u64, small: u32) -> BulkMoveTo {
+    match small {
+        0 => BulkMoveTo::Now,
+        1 => BulkMoveTo::At(at),
+        _ => BulkMoveTo::Later(at % 10 + 1),
+    }
 }
 
 /// When a task expires.

@@ -7,7 +7,7 @@ use super::{
     model::{KEEP, Model, named},
 };
 use crate::{
-    ledger::{Ledger, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision},
+    ledger::{Ledger, LedgerView, Op, Outcome, PendingLimits, ScheduleOrder, TaskRevision},
     sizes::Sizes,
 };
 use hyper_delay_protocol::{Compression, FailureKind, Headers, LastFailure, Terms};
@@ -97,6 +97,7 @@ impl World {
         self.committed += 1;
         self.ledger.committed(self.committed);
         assert_eq!(check_invariants(&self.store), model.tasks);
+        self.check_jobs(&model);
         match durability {
             Durability::Synced if self.store.unsynced() == 0 => self.since_sync = vec![model],
             _ => {
@@ -108,6 +109,16 @@ impl World {
                 if last > 0 {
                     self.since_sync.push(model);
                 }
+            }
+        }
+    }
+
+    /// Each task that a bulk operation has moved is counted once.
+    fn check_jobs(&self, model: &Model) {
+        let jobs = LedgerView::new(self.store.clone()).jobs().unwrap();
+        for (id, job) in jobs {
+            if let Some((_, _, moved)) = model.moving.get(&id) {
+                assert_eq!(job.changed, *moved, "{job:?}");
             }
         }
     }

@@ -1,13 +1,14 @@
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::RunningBulkJob;
+use super::{BatchTimes, RunningBulkJob};
 use crate::{
-    ledger::{LedgerView, ListingQuery, SweepAct},
+    ledger::{LedgerView, ListingQuery, SweepAct, SweepMove, selects},
     sizes::{Size, Sizes},
 };
+use hyper_delay_protocol::BulkAct;
 use hyper_delay_store::{
     Space, Store, StoreError,
-    record::{JobAction, Place},
+    record::{Name, Place},
 };
 
 /// The most keys that one batch reads.
@@ -24,18 +25,31 @@ pub(super) struct BulkBatch {
 }
 
 impl RunningBulkJob {
-    /// Reads the next batch. `now` is in Unix milliseconds; `is_in_flight` says whether consumers can
-    /// have a revision.
+    /// Reads the next batch. `is_in_flight` says whether consumers can have a revision.
     pub(super) fn read_batch(
         &self,
         view: &LedgerView<impl Store>,
         sizes: Sizes,
-        now: u64,
+        BatchTimes { now, latest }: BatchTimes,
         is_in_flight: impl Fn(u64) -> bool,
     ) -> Result<BulkBatch, StoreError> {
         match self.act {
-            JobAction::Kick | JobAction::Delete => self.dead_batch(view, sizes, now),
-            JobAction::Purge => self.purge_batch(view, sizes, is_in_flight),
+            BulkAct::Kick => {
+                self.dead_batch(view, sizes, |place| SweepAct::Kick { place, at: now })
+            }
+            BulkAct::Delete => self.dead_batch(view, sizes, |place| SweepAct::Delete { place }),
+            BulkAct::Purge => self.names_batch(view, sizes, SweepAct::Purge, |name| {
+                // An earlier leader can have sent a copy of a dead letter.
+                let is_dead = matches!(name.place, Place::Dead(_));
+                self.in_flight || is_dead || !is_in_flight(name.seq)
+            }),
+            BulkAct::Move(moved) => {
+                let to = moved.to;
+                let act = SweepAct::Move(SweepMove { to, now, latest });
+                self.names_batch(view, sizes, act, |name| {
+                    selects(moved, &self.filter, name) && !is_in_flight(name.seq)
+                })
+            }
         }
     }
 
@@ -45,7 +59,7 @@ impl RunningBulkJob {
         &self,
         view: &LedgerView<impl Store>,
         sizes: Sizes,
-        now: u64,
+        act: impl Fn(Place) -> SweepAct,
     ) -> Result<BulkBatch, StoreError> {
         let listing = ListingQuery {
             space: Space::Dead,
@@ -56,11 +70,7 @@ impl RunningBulkJob {
         let page = view.list(&listing, sizes.bulk_tasks, keys_of(sizes))?;
         let rows = page.rows.into_iter();
         let tasks = rows.filter(|row| row.position.seq < self.id).map(|row| {
-            let place = Place::Dead(row.position.at);
-            let act = match self.act {
-                JobAction::Kick => SweepAct::Kick { place, at: now },
-                _ => SweepAct::Delete { place },
-            };
+            let act = act(Place::Dead(row.position.at));
             (row.id, row.position.seq, act)
         });
         if page.next.is_some() {
@@ -72,12 +82,14 @@ impl RunningBulkJob {
         })
     }
 
-    /// As for dead letters, later tasks have higher numbers.
-    fn purge_batch(
+    /// Reads tasks of any state, in the order of their ids: a task that is moved keeps its place, so
+    /// none is met twice. As for dead letters, later tasks have higher numbers.
+    fn names_batch(
         &self,
         view: &LedgerView<impl Store>,
         sizes: Sizes,
-        is_in_flight: impl Fn(u64) -> bool,
+        act: SweepAct,
+        is_wanted: impl Fn(&Name) -> bool,
     ) -> Result<BulkBatch, StoreError> {
         let after = std::str::from_utf8(&self.cursor)
             .map_err(|error| StoreError::damage("read the cursor of a job", error))?;
@@ -86,11 +98,8 @@ impl RunningBulkJob {
         let after = Some(after).filter(|after| !after.is_empty());
         view.names(&self.route, after, |id, name| {
             read += 1;
-            // An earlier leader can have sent a copy of a dead letter.
-            let is_dead = matches!(name.place, Place::Dead(_));
-            let may_go = self.in_flight || is_dead || !is_in_flight(name.seq);
-            if name.seq < self.id && may_go {
-                batch.tasks.push((id.into(), name.seq, SweepAct::Purge));
+            if name.seq < self.id && is_wanted(&name) {
+                batch.tasks.push((id.into(), name.seq, act));
             }
             if batch.tasks.len() < sizes.bulk_tasks && read < keys_of(sizes) {
                 return ControlFlow::Continue(());

@@ -5,6 +5,11 @@ use hyper_delay_store::fake::Fake;
 
 const NOW: u64 = 10_000;
 
+const TIMES: BatchTimes = BatchTimes {
+    now: NOW,
+    latest: NOW,
+};
+
 /// Returns a view of a store with this number of waiting tasks of a route, and their revisions.
 fn scheduled(tasks: usize) -> (LedgerView<Fake>, Vec<u64>) {
     let mut stored = StoredTasks::new();
@@ -17,7 +22,7 @@ fn scheduled(tasks: usize) -> (LedgerView<Fake>, Vec<u64>) {
 fn purge(id: u64) -> RunningBulkJob {
     RunningBulkJob {
         id,
-        act: JobAction::Purge,
+        act: BulkAct::Purge,
         route: "route".into(),
         filter: Filter::default(),
         in_flight: false,
@@ -53,7 +58,7 @@ fn a_batch_begins_where_the_last_one_ended_once_that_is_on_disk() {
     let next = |bulk: &mut BulkQueue| {
         assert!(bulk.is_due());
         let ops = bulk
-            .next_batch(&view, Sizes::SMALL, NOW, is_in_flight)
+            .next_batch(&view, Sizes::SMALL, TIMES, is_in_flight)
             .unwrap();
         assert!(!bulk.is_due(), "the batch is not on disk");
         parts(ops)
@@ -78,7 +83,7 @@ fn a_bulk_operation_that_is_stopped_ends_after_its_batch_and_the_next_one_begins
     bulk.push(purge(u64::MAX));
     bulk.push(purge(7));
     let ops = bulk
-        .next_batch(&view, Sizes::SMALL, NOW, |_| false)
+        .next_batch(&view, Sizes::SMALL, TIMES, |_| false)
         .unwrap();
     let (_, batch) = parts(ops);
     assert_eq!(bulk.stop(8, Actor::default(), NOW), None, "it is not known");
@@ -103,7 +108,7 @@ fn a_bulk_operation_that_meets_damage_fails() {
         ..purge(u64::MAX)
     });
     let ops = bulk
-        .next_batch(&view, Sizes::SMALL, NOW, |_| false)
+        .next_batch(&view, Sizes::SMALL, TIMES, |_| false)
         .unwrap();
     let (changed, advance) = parts(ops);
     assert_eq!((changed, advance.state), (vec![], JobState::Failed));

@@ -65,6 +65,8 @@ pub(super) struct Client {
     pub(super) known: BTreeMap<Name, KnownTask>,
     /// The revisions whose ack was confirmed, or that were cancelled while no consumer had them.
     pub(super) gone: BTreeSet<u64>,
+    /// Routes whose tasks a bulk operation may move at any time.
+    pub(super) moving: BTreeSet<Arc<str>>,
     /// The latest wall time so far, in Unix milliseconds: what has come due stays due if the clock
     /// is set back.
     pub(super) latest: u64,
@@ -86,13 +88,14 @@ impl Client {
                     self.known(&route, &id).moving -= 1;
                 }
                 Reply::Moved { id, route, due, .. } => {
+                    let may_move = self.moving.contains(&route);
                     let known = self.known(&route, &id);
                     known.moving -= 1;
                     if let Some(due) = due {
                         let seq = world.committer.moved.pop_front();
                         let seq = seq.expect("a move was committed");
                         // A later move that is on its way can bring it forward.
-                        known.moved = (known.moving == 0).then_some((seq, due));
+                        known.moved = (known.moving == 0 && !may_move).then_some((seq, due));
                     }
                 }
                 Reply::Error(refusal) => {

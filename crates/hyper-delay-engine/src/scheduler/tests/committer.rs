@@ -74,7 +74,7 @@ impl Committer {
                 (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
                     self.cancelled.push_back(*seq);
                 }
-                (_, _, Outcome::Moved(moved)) => self.moved.push_back(moved.seq),
+                (Op::Move(_), _, Outcome::Moved(moved)) => self.moved.push_back(moved.seq),
                 (Op::Finish(revision), CommitToken::Reply(_), Outcome::Applied(true)) => {
                     self.finished.push_back(revision.seq);
                 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::World;
-use crate::ledger::{LedgerView, Op, Outcome, Position};
+use crate::ledger::{LedgerView, Op, Outcome, Position, SweepAct};
 use crate::scheduler::{
     CommitJob, Scheduler,
     rate_limits::RateKey,
@@ -293,6 +293,9 @@ fn moving(world: &World) -> BTreeSet<(Arc<str>, Arc<str>)> {
     let on_disk = world.committer.reported.iter().map(|job| &job.op);
     let moves = submitted.chain(on_disk).filter_map(|op| match op {
         Op::Move(wanted) => Some((wanted.route.clone(), wanted.id.clone())),
+        Op::Sweep(sweep) if matches!(sweep.act, SweepAct::Move(_)) => {
+            Some((sweep.route.clone(), sweep.id.clone()))
+        }
         _ => None,
     });
     moves.collect()

@@ -1,5 +1,6 @@
 //! Moves of the due time, in each state of a task.
 
+mod bulk;
 mod jobs_in_flight;
 
 use super::{Step, World, invariants, world::START};

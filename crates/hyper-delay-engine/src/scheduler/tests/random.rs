@@ -24,7 +24,8 @@ use crate::{
 use cluster::{ClusterEvent, Reports};
 use history::{HistoryEvent, history_event};
 use hyper_delay_protocol::{
-    AdminRequest, BulkAct, Due, Filter, MoveTo, RegisterMode, TaskRequest, Terms,
+    AdminRequest, BulkAct, BulkMove, BulkMoveTo, Due, Filter, MoveTo, RegisterMode, TaskRequest,
+    Terms,
 };
 use hyper_delay_store::{Space, record::key};
 use options::{Options, options};

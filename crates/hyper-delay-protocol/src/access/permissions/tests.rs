@@ -96,6 +96,13 @@ const EVERYWHERE: [&str; 7] = [
     r#"{"kind":"backup"}"#,
 ];
 
+/// Requests that need `schedule` or `admin` on the route.
+const BULK_MOVES: [&str; 3] = [
+    r#"{"kind":"run_now_all","route_key":"mail1"}"#,
+    r#"{"kind":"reschedule_all","route_key":"mail1","due":0}"#,
+    r#"{"kind":"reschedule_all","route_key":"mail1","due":0,"dry_run":true}"#,
+];
+
 const GET: &str = r#"{"kind":"get","route_key":"mail1","id":"x"}"#;
 
 fn request(line: &str) -> Request {
@@ -147,7 +154,7 @@ fn kind(request: &Request) -> &'static str {
 #[test]
 fn every_kind_of_request_has_a_row_here_and_in_the_protocol() {
     let one_right = REQUESTS.map(|(line, _)| line);
-    let lines = [&FREE[..], &one_right, &EVERYWHERE, &[GET]].concat();
+    let lines = [&FREE[..], &one_right, &BULK_MOVES, &EVERYWHERE, &[GET]].concat();
     let rows: BTreeSet<_> = lines.iter().map(|line| kind(&request(line))).collect();
 
     let refusal = parse(br#"{"kind":"x"}"#).unwrap_err().message;
@@ -186,6 +193,25 @@ fn each_request_needs_one_right() {
             let decided = permits(Some(&grant(&[right])), &[], &request);
             assert_eq!(decided, wanted, "{line}");
         }
+        assert_eq!(permits(None, &[], &request), Err(Denial::NoToken), "{line}");
+    }
+}
+
+#[test]
+fn a_bulk_move_needs_schedule_or_admin() {
+    let denial = Denial::Missing(Right::Schedule);
+    for line in BULK_MOVES {
+        let request = request(line);
+        for right in Right::ALL {
+            let wanted = match right {
+                Right::Schedule | Right::Admin => Ok(()),
+                Right::Consume => Err(denial),
+            };
+            let decided = permits(Some(&grant(&[right])), &[], &request);
+            assert_eq!(decided, wanted, "{line}");
+        }
+        let elsewhere = grant_on(&Right::ALL, &["pay"]);
+        assert_eq!(permits(Some(&elsewhere), &[], &request), Err(denial));
         assert_eq!(permits(None, &[], &request), Err(Denial::NoToken), "{line}");
     }
 }

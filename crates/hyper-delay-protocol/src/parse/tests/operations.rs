@@ -15,7 +15,7 @@ fn requests_of_operators_are_parsed() {
         limit: 100,
         payload: false,
     };
-    let requests: [(&str, Request); 13] = [
+    let requests: [(&str, Request); 16] = [
         (
             r#""get","route_key":"r","id":"x","payload":true"#,
             ReadRequest::Get {
@@ -92,6 +92,31 @@ fn requests_of_operators_are_parsed() {
             .into(),
         ),
         (
+            r#""run_now_all","route_key":"r","state":"retrying","reason":"m","from":5,"in_flight":true"#,
+            AdminRequest::Bulk(Box::new(BulkRequest {
+                act: BulkAct::Move(BulkMove {
+                    to: BulkMoveTo::Now,
+                    state: Some(TaskState::Retrying),
+                }),
+                route: route.clone(),
+                filter: Filter {
+                    reason: Some("m".into()),
+                    from: Some(5),
+                    until: None,
+                },
+                in_flight: false,
+            }))
+            .into(),
+        ),
+        (
+            r#""reschedule_all","route_key":"r","due":"2024-11-26T10:20:00Z","dry_run":true"#,
+            ReadRequest::Count(moves(BulkMoveTo::At(1_732_616_400_000))).into(),
+        ),
+        (
+            r#""reschedule_all","route_key":"r","shift_ms":7"#,
+            AdminRequest::Bulk(moves(BulkMoveTo::Later(7))).into(),
+        ),
+        (
             r#""list""#,
             ReadRequest::List(Box::new(list.clone())).into(),
         ),
@@ -113,6 +138,56 @@ fn requests_of_operators_are_parsed() {
     ];
     for (line, request) in requests {
         assert_eq!(request_of(&format!("{{\"kind\":{line}}}")), request);
+    }
+}
+
+fn moves(to: BulkMoveTo) -> Box<BulkRequest> {
+    Box::new(BulkRequest {
+        act: BulkAct::Move(BulkMove { to, state: None }),
+        route: "r".into(),
+        filter: Filter::default(),
+        in_flight: false,
+    })
+}
+
+#[test]
+fn a_bulk_move_has_one_new_time_and_a_state_that_can_move() {
+    let of = |fields: &str| {
+        refusal_of(format!(
+            r#"{{"kind":"reschedule_all","route_key":"r"{fields}}}"#
+        ))
+    };
+    let refusal = of("");
+    assert_eq!(refusal.code, Code::MissingField);
+    assert!(refusal.message.contains("give one of them"), "{refusal}");
+    let refusal = of(r#","due":5,"shift_ms":6"#);
+    assert_eq!(refusal.code, Code::BadField);
+    assert!(
+        refusal.message.contains("give either due or shift_ms"),
+        "{refusal}"
+    );
+    let start = r#""kind":"reschedule_all","route_key":"r""#;
+    refused_values(
+        start,
+        "shift_ms",
+        &["0", "-1", "1.5", "\"1\""],
+        "give milliseconds from 1 to 2^53, as a whole number",
+    );
+    refused_values(
+        start,
+        "due",
+        &["1732616400"],
+        "this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds",
+    );
+    for kind in ["run_now_all", "reschedule_all"] {
+        let start = format!(r#""kind":"{kind}","route_key":"r","due":5"#);
+        let states = ["\"dead\"", "\"in_flight\"", "\"all\""];
+        refused_values(
+            &start,
+            "state",
+            &states,
+            "give \"waiting\" or \"parked\" or \"retrying\"",
+        );
     }
 }
 

@@ -14,8 +14,9 @@ fn shortest_lines() -> Vec<serde_json::Map<String, serde_json::Value>> {
     let needed = |kind: &str| match kind {
         "auth" => r#","token":"x""#,
         "hello" => r#","protocol":2"#,
-        "register" | "unregister" | "dead" | "kick_all" | "delete_all" | "purge" | "pause"
-        | "resume" => r#","route_key":"r""#,
+        "register" | "unregister" | "dead" | "kick_all" | "delete_all" | "purge"
+        | "run_now_all" | "pause" | "resume" => r#","route_key":"r""#,
+        "reschedule_all" => r#","route_key":"r","due":1"#,
         "schedule" => r#","fire_at":1"#,
         "ack" | "nack" | "touch" => r#","id":"x""#,
         "cancel" | "run_now" | "get" | "kick" | "delete" => r#","route_key":"r","id":"x""#,

@@ -1,7 +1,7 @@
 //! Replies to operators.
 
 use super::*;
-use crate::{FailureKind, Filter};
+use crate::{BulkMove, BulkMoveTo, FailureKind, Filter, TaskState};
 
 #[test]
 fn replies_to_operators_have_their_fields() {
@@ -16,6 +16,7 @@ fn replies_to_operators_have_their_fields() {
             from: None,
             until: Some(9),
         },
+        task_move: None,
         began_at: 8,
         ended_at: None,
         by: None,
@@ -26,6 +27,20 @@ fn replies_to_operators_have_their_fields() {
     assert_eq!(
         line(&Reply::Job(Box::new(job.clone())), None),
         text.replacen('{', r#"{"kind":"job","#, 1)
+    );
+    let moved = JobRow {
+        act: "reschedule_all",
+        task_move: Some(BulkMove {
+            to: BulkMoveTo::At(5),
+            state: None,
+        }),
+        ..job.clone()
+    };
+    assert_eq!(
+        line(&Reply::Job(Box::new(moved)), None),
+        text.replacen('{', r#"{"kind":"job","#, 1)
+            .replace("kick_all", "reschedule_all")
+            .replace(r#""until":9"#, r#""until":9,"due":5"#)
     );
     assert_eq!(
         line(&Reply::Jobs(vec![job]), None),
@@ -40,6 +55,7 @@ fn replies_to_operators_have_their_fields() {
         job: None,
         tasks: None,
         filter: Filter::default(),
+        task_move: None,
         in_flight: false,
         by: Some("ops".into()),
         address: None,
@@ -69,6 +85,21 @@ fn replies_to_operators_have_their_fields() {
             None
         ),
         format!(r#"{{"kind":"audit","lines":[{more}],"more":false}}"#)
+    );
+    let moved = AuditRow {
+        act: "reschedule_all".into(),
+        task_move: Some(BulkMove {
+            to: BulkMoveTo::Later(7),
+            state: Some(TaskState::Retrying),
+        }),
+        ..audit.clone()
+    };
+    let shifted = r#"{"number":3,"at":4,"act":"reschedule_all","route_key":"r","id":"x","task_state":"retrying","shift_ms":7,"by":"ops"}"#;
+    assert_eq!(moved.length(), shifted.len());
+    let lines = vec![moved];
+    assert_eq!(
+        line(&Reply::Audit { lines, more: false }, None),
+        format!(r#"{{"kind":"audit","lines":[{shifted}],"more":false}}"#)
     );
     let lines = vec![audit];
     assert_eq!(

@@ -167,4 +167,6 @@ pub(super) static OPERATIONS: &[Operation] = &[
     // At the end: the corpus of the fuzz target names operations by their number.
     post("/v1/tasks/{route}/{id}/run_now", "run_now"),
     post("/v1/tasks/{route}/{id}/reschedule", "reschedule"),
+    post("/v1/bulk/{route}/run_now", "run_now_all"),
+    post("/v1/bulk/{route}/reschedule", "reschedule_all"),
 ];

@@ -59,7 +59,8 @@ fn every_variant_of_every_message_arrives_as_it_was_sent() {
         "Reply::Job",
         "UnsentReason::Gone",
         "SocketAddr::V6",
-        "JobWord::Failed",
+        "JobWord::RescheduleAll",
+        "BulkMoveTo::Later",
     ] {
         assert!(
             drawn.contains_key(expected),

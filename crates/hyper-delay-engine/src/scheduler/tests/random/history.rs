@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::ROUTES;
-use hyper_delay_protocol::{BulkAct, Terms};
+use hyper_delay_protocol::{BulkAct, BulkMove, BulkMoveTo, TaskState, Terms};
 
 #[derive(Debug, Clone)]
 pub(super) enum HistoryEvent {
@@ -67,6 +67,7 @@ pub(super) enum HistoryEvent {
     Delete(u8, usize),
     Pause(usize),
     Resume(usize),
+    /// The times of a move are from now on.
     Bulk(BulkAct, usize),
     /// The content of the task of a delivery, counted from the latest, becomes unreadable.
     Damage(usize),
@@ -127,11 +128,7 @@ pub(super) fn history_event() -> impl Strategy<Value = HistoryEvent> {
         1 => (id, route.clone()).prop_map(|(id, route)| HistoryEvent::Delete(id, route)),
         1 => route.clone().prop_map(HistoryEvent::Pause),
         1 => route.clone().prop_map(HistoryEvent::Resume),
-        2 => (
-            prop::sample::select(vec![BulkAct::Kick, BulkAct::Delete, BulkAct::Purge]),
-            route,
-        )
-            .prop_map(|(act, route)| HistoryEvent::Bulk(act, route)),
+        2 => (bulk_act(), route).prop_map(|(act, route)| HistoryEvent::Bulk(act, route)),
         1 => back.prop_map(HistoryEvent::Damage),
         1 => Just(HistoryEvent::Restart),
         1 => (-100_000..100_000i64).prop_map(HistoryEvent::SetClock),
@@ -143,6 +140,21 @@ fn ahead() -> impl Strategy<Value = (u64, bool)> {
     prop_oneof![
         (0..300u64).prop_map(|ahead| (ahead, false)),
         prop::sample::select(vec![0, 1, 120]).prop_map(|delay| (delay, true)),
+    ]
+}
+
+/// A move has times from now on.
+fn bulk_act() -> impl Strategy<Value = BulkAct> {
+    let to = prop_oneof![
+        2 => Just(BulkMoveTo::Now),
+        1 => (0..20_000u64).prop_map(BulkMoveTo::At),
+        1 => (1..20_000u64).prop_map(BulkMoveTo::Later),
+    ];
+    let states = vec![TaskState::Waiting, TaskState::Parked, TaskState::Retrying];
+    let state = prop::option::of(prop::sample::select(states));
+    prop_oneof![
+        3 => prop::sample::select(&[BulkAct::Kick, BulkAct::Delete, BulkAct::Purge]),
+        3 => (to, state).prop_map(|(to, state)| BulkAct::Move(BulkMove { to, state })),
     ]
 }
 

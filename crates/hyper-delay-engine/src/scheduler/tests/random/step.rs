@@ -164,6 +164,9 @@ pub(super) fn step(world: &mut World, client: &mut Client, event: &HistoryEvent)
             world.operate(AdminRequest::Resume { route });
         }
         HistoryEvent::Bulk(act, route) => {
+            if let BulkAct::Move(moves) = act {
+                return bulk_move(world, client, moves, ROUTES[route]);
+            }
             if act != BulkAct::Kick {
                 for id in 0..8u8 {
                     client.known(ROUTES[route], &id.to_string()).removed = Some(number);
@@ -199,6 +202,29 @@ fn due(world: &World, ahead: u64, delayed: bool) -> (u64, Due) {
             Due::At(at)
         },
     )
+}
+
+/// Moves many tasks. `moves` has times from now on.
+fn bulk_move(world: &mut World, client: &mut Client, moves: BulkMove, route: &'static str) {
+    let now = world.now.wall_millis();
+    let to = match moves.to {
+        BulkMoveTo::At(ahead) => BulkMoveTo::At(now + ahead),
+        to => to,
+    };
+    let earliest = match to {
+        BulkMoveTo::Now => Some(now),
+        BulkMoveTo::At(at) => Some(at),
+        BulkMoveTo::Later(_) => None,
+    };
+    client.moving.insert(route.into());
+    for id in 0..8u8 {
+        let known = client.known(route, &id.to_string());
+        let both = known.earliest.zip(earliest);
+        known.earliest = both.map(|(known, at)| known.min(at)).or(known.earliest);
+        known.moved = None;
+    }
+    let act = BulkAct::Move(BulkMove { to, ..moves });
+    world.bulk(act, route, Filter::default());
 }
 
 /// Returns a connection and a route; beyond the last one, its own, if it has one.
