@@ -1,6 +1,9 @@
 //! The clients of the cluster. Each is connected to some node, and to another one when that fails.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     client_requests::{client_request, request_event, requested},
@@ -62,6 +65,8 @@ pub(super) struct SimulatedClient {
     pub(super) registered: Option<(ConsumerId, u16)>,
     /// What it has and has not answered, by id.
     pub(super) in_flight: BTreeMap<Arc<str>, ClientDelivery>,
+    /// What it has nacked after its time, with the number of the round.
+    pub(super) late_nacks: BTreeSet<(TaskName, u32)>,
 }
 
 /// A delivery that a client has not answered.
@@ -195,6 +200,7 @@ impl World {
     fn disconnect(&mut self, client: usize, consumer: ConsumerId, from: Option<ProcessId>) -> u64 {
         self.clients.clients[client].connection = None;
         self.clients.clients[client].in_flight.clear();
+        self.clients.clients[client].late_nacks.clear();
         let Some(life) = from else {
             return 0;
         };

@@ -139,18 +139,27 @@ impl World {
                     until: until.value(),
                 };
                 let before = in_flight.insert(id.clone(), copy);
-                // A copy of a task that ended otherwise takes no credit.
+                let in_flight = &self.clients.clients[client].in_flight;
+                // A copy of a task that ended otherwise takes no credit, nor does one that a late nack of
+                // an earlier copy has answered before it was written.
                 let facts = &self.checks;
+                let late_nacks = &self.clients.clients[client].late_nacks;
                 let counted = in_flight.iter().filter(|(id, copy)| {
                     let (route, id) = (copy.route.clone(), Arc::clone(id));
-                    !facts.may_have_ended(&TaskName { route, id })
+                    let task = TaskName { route, id };
+                    !facts.may_have_ended(&task) && !late_nacks.contains(&(task, copy.attempt))
                 });
-                let many = counted.count() > usize::from(credit);
+                let counted: Vec<_> = counted
+                    .map(|(id, copy)| (Arc::clone(id), copy.sent))
+                    .collect();
+                let many = counted.len() > usize::from(credit);
                 if before.is_some() {
                     self.check(Err(format!("{id} is delivered twice at a time")));
                 }
                 if many {
-                    self.check(Err(format!("more than {credit} are in flight")));
+                    self.check(Err(format!(
+                        "more than {credit} are in flight: {counted:?}"
+                    )));
                 }
                 let named = DeliverySelector {
                     id,
@@ -260,6 +269,10 @@ impl World {
         let is_in_time = copy.is_some_and(|copy| copy.until > now + 1_000 * MILLI);
         if copy.is_some() {
             in_flight.remove(&task.id);
+        }
+        if matches!(request, TaskRequest::Nack { .. }) && !is_in_time {
+            let late_nacks = &mut self.clients.clients[client].late_nacks;
+            late_nacks.insert((task.clone(), attempt));
         }
         match &mut request {
             TaskRequest::Ack { delivery, .. } | TaskRequest::Nack { delivery, .. }

@@ -121,7 +121,7 @@ fn entries_that_are_applied_in_any_order_are_noticed() {
 
 #[test]
 fn acks_of_earlier_leaderships_that_are_dropped_are_noticed() {
-    is_noticed(PlantedFault::DropsOlderAcks, FaultSet::All, 137);
+    is_noticed(PlantedFault::DropsOlderAcks, FaultSet::All, 17);
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn what_expired_while_the_server_was_down_is_not_delivered() {
     let mut consumer = server.consumer("a");
     assert_eq!(consumer.delivery()["id"], "2");
     consumer.quiet();
-    assert_eq!(task(&mut consumer, "1")["found"], false);
+    gone(&mut consumer, "1");
 }
 
 #[test]
