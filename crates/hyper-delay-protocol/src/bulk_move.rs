@@ -60,6 +60,24 @@ impl BulkMove {
         }
     }
 
+    /// Refuses a move that is more than `most` milliseconds ahead of `now`, in Unix milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// The error names the value and the latest one.
+    pub fn check(self, now: u64, most: u64) -> Result<(), String> {
+        let latest = now.saturating_add(most);
+        match self.to {
+            BulkMoveTo::At(due) if due > latest => Err(format!(
+                "due is {due}, more than max_delay_days ahead: give at most {latest}"
+            )),
+            BulkMoveTo::Later(shift) if shift > most => Err(format!(
+                "shift_ms is {shift}, more than max_delay_days: give at most {most}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Reads a move of tasks to the time of the request.
     pub(super) fn read_run_now(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
         Self::read(BulkMoveTo::Now, fields)

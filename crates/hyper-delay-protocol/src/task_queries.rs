@@ -124,11 +124,18 @@ impl ListRequest {
         ];
         let state = fields.state().one_of(&states, TaskState::as_str)?;
         let filter = Filter::read(fields)?;
+        if let Some(reason) = &filter.reason
+            && state != Some(TaskState::Retrying)
+            && fields.is_strict()
+        {
+            let wanted = "give it with the state \"retrying\"; `dead` lists dead letters by reason";
+            return Err(fields.reason().bad(&format!("{reason:?}"), wanted));
+        }
         Ok(Self {
             route: fields.route_key().name()?,
             state,
             filter: Filter {
-                // Other lists have always ignored it.
+                // Connections that are not strict have always ignored it in other lists.
                 reason: filter.reason.filter(|_| state == Some(TaskState::Retrying)),
                 ..filter
             },

@@ -1,9 +1,9 @@
-use std::{path::Path, sync::Arc};
+use std::{mem, path::Path, sync::Arc};
 
 use super::{BackupError, new_store::NewStore};
 use hyper_delay_engine::{
     clock::Clock,
-    ledger::{Ledger, Op, Outcome, ScheduleOrder},
+    ledger::{Ledger, NewDueTime, Op, Outcome, ScheduleOrder, TaskMove},
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;
@@ -23,6 +23,15 @@ pub struct ImportLimits {
     pub line_bytes: usize,
     /// Maximum number of days from now to the due time of a task.
     pub delay_days: u64,
+}
+
+/// What a task was scheduled with before it was exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OriginalTimes {
+    /// The delay that gave its time. It stays its content in place of the time.
+    pub delay_ms: Option<u64>,
+    /// Its time in Unix milliseconds, if it is due at another one.
+    pub fire_at: Option<u64>,
 }
 
 /// Writes tasks into a new store.
@@ -70,8 +79,8 @@ impl Importer {
     }
 
     /// Writes a task. The error of the inner result is the reason why the task is refused. A delay
-    /// counts from now. `original_delay_ms` is the delay that gave the time of an exported task: it
-    /// stays its content in place of the time.
+    /// counts from now. The original times of an exported task stay: its name and its content are those
+    /// of before, and it is due at the time of `schedule`.
     ///
     /// # Errors
     ///
@@ -79,8 +88,8 @@ impl Importer {
     pub fn add(
         &mut self,
         (route, id): (Arc<str>, Arc<str>),
-        schedule: Schedule,
-        original_delay_ms: Option<u64>,
+        mut schedule: Schedule,
+        original: OriginalTimes,
     ) -> Result<Result<(), String>, BackupError> {
         let now = self.clock.now().wall_millis();
         let longest = self.limits.delay_days.saturating_mul(86_400_000);
@@ -100,8 +109,17 @@ impl Importer {
             return Ok(Err(format!("expires_at is {at}, which has passed")));
         }
         let is_id_given = schedule.id.is_some();
+        let move_to = original.fire_at.map(|fire_at| {
+            let due = mem::replace(&mut schedule.due, Due::At(fire_at));
+            TaskMove {
+                route: route.clone(),
+                id: id.clone(),
+                due: NewDueTime::At(due.at(now)),
+                in_flight: None,
+            }
+        });
         let mut order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
-        order.delay_ms = order.delay_ms.or(original_delay_ms);
+        order.delay_ms = order.delay_ms.or(original.delay_ms);
         let delivery = order.longest_delivery();
         let most = self.limits.line_bytes;
         if !delivery.fits(most) {
@@ -124,6 +142,9 @@ impl Importer {
                 )));
             }
             _ => {}
+        }
+        if let Some(move_to) = move_to {
+            self.store.ledger.apply(&Op::Move(move_to), now)?;
         }
         self.store.tasks += 1;
         self.store.bytes += bytes;

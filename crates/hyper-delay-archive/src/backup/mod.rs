@@ -36,7 +36,7 @@ mod running_jobs;
 pub use check::{BackupSummary, check};
 pub use error::BackupError;
 pub use format::BackupHeader;
-pub use import::{ImportLimits, Importer};
+pub use import::{ImportLimits, Importer, OriginalTimes};
 pub use new_store::NewStore;
 pub use reader::BackupReader;
 pub use restore::restore;

@@ -55,6 +55,9 @@ struct ExportLine<'a> {
     /// The delay that gave `fire_at`. An import into a new store keeps it as content.
     #[serde(skip_serializing_if = "Option::is_none")]
     original_delay_ms: Option<u64>,
+    /// The scheduled time, if the task is due at another one. An import into a new store keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_fire_at: Option<u64>,
 }
 
 /// Writes every readable task of the stopped store in `directory` as a line of JSON.
@@ -103,11 +106,12 @@ fn write(
     out: &mut dyn Write,
 ) -> Result<(), SalvageError> {
     let content: Task<'_> = record::decode(&task.content)?;
+    let due = due_time(&task.name, now);
     let line = ExportLine {
         kind: "schedule",
         id: &task.id,
         route_key: &task.route,
-        fire_at: due_time(&task.name, now),
+        fire_at: due,
         compression: content.compression,
         payload_base64: BASE64.encode(content.payload),
         replace,
@@ -116,6 +120,7 @@ fn write(
         state: task.name.place.state().as_str(),
         attempt: task.name.attempt,
         original_delay_ms: content.delay_ms,
+        original_fire_at: Some(task.name.fire_at).filter(|fire_at| *fire_at != due),
     };
     serde_json::to_writer(&mut *out, &line).map_err(|error| SalvageError::Output(error.into()))?;
     out.write_all(b"\n").map_err(SalvageError::Output)

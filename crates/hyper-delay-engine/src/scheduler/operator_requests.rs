@@ -15,8 +15,7 @@ use crate::{
     sizes::Size,
 };
 use hyper_delay_protocol::{
-    AdminRequest, BulkAct, BulkMove, BulkMoveTo, BulkRequest, Code, Filter, Refusal, Reply,
-    TaskState,
+    AdminRequest, BulkAct, BulkMove, BulkRequest, Code, Filter, Refusal, Reply, TaskState,
 };
 use hyper_delay_store::Store;
 
@@ -70,7 +69,10 @@ impl<S: Store> Scheduler<S> {
             }
             AdminRequest::Resume { route } => Op::Resume(route),
             AdminRequest::Bulk(request) => {
-                if let Err(message) = self.check_move(request.act, at) {
+                let most = self.settings.max_delay_millis;
+                if let Some(moved) = request.act.task_move()
+                    && let Err(message) = moved.check(at, most)
+                {
                     return self.refuse(reply_to, request.route, Code::BadField, message);
                 }
                 if !self.bulk.has_room() {
@@ -86,21 +88,6 @@ impl<S: Store> Scheduler<S> {
         };
         let audited = Box::new(AuditedOp { op, actor });
         self.submit(Op::Audited(audited), CommitToken::Reply(reply_to));
-    }
-
-    /// Refuses a move of many tasks that is too far ahead.
-    fn check_move(&self, act: BulkAct, now: u64) -> Result<(), String> {
-        let most = self.settings.max_delay_millis;
-        let latest = now.saturating_add(most);
-        match act.task_move().map(|moved| moved.to) {
-            Some(BulkMoveTo::At(due)) if due > latest => Err(format!(
-                "due is {due}, more than max_delay_days ahead: give at most {latest}"
-            )),
-            Some(BulkMoveTo::Later(shift)) if shift > most => Err(format!(
-                "shift_ms is {shift}, more than max_delay_days: give at most {most}"
-            )),
-            _ => Ok(()),
-        }
     }
 
     fn refuse(&mut self, to: RequestId, route: Arc<str>, code: Code, message: String) {

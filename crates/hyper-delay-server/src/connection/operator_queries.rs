@@ -10,7 +10,7 @@ use super::{
 };
 use hyper_delay_engine::ledger::{LedgerView, ListingQuery};
 use hyper_delay_protocol::{
-    BulkAct, BulkMove, BulkRequest, FailureKind, Filter, ReasonRow, Reply, TaskState,
+    BulkAct, BulkMove, BulkRequest, Code, FailureKind, Filter, ReasonRow, Refusal, Reply, TaskState,
 };
 use hyper_delay_store::{
     Bytes, ReadStore, Space, StoreError,
@@ -19,6 +19,16 @@ use hyper_delay_store::{
 
 /// Counts the tasks that a bulk operation would change.
 pub(super) async fn count<S: ReadStore>(responder: Responder<'_, S>, request: BulkRequest) {
+    let now = responder.shared.clock.now().wall_millis();
+    let most = responder.shared.config.max_delay_days;
+    if let Some(moved) = request.act.task_move()
+        && let Err(message) = moved.check(now, most.saturating_mul(86_400_000))
+    {
+        return responder.respond(Ok(Reply::Error(Refusal {
+            route: Some(request.route),
+            ..Refusal::new(Code::BadField, message)
+        })));
+    }
     let view = responder.view();
     responder.respond(read_blocking(move || count_matching(&view, request)).await);
 }

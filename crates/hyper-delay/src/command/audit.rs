@@ -1,7 +1,7 @@
 use clap::Args;
 
 use super::{
-    CommandError,
+    CommandError, bulk,
     output::{print, print_json, report},
     remote::Remote,
     reschedule_all, time_format,
@@ -51,14 +51,11 @@ impl Audit {
                 if let Some(tasks) = line.tasks {
                     text += &format!(", tasks changed: {tasks}");
                 }
-                if let Some(reason) = &line.reason {
-                    text += &format!(", reason {reason:?}");
-                }
-                for (what, at) in [("from", line.from_millis), ("until", line.until_millis)] {
-                    if let Some(at) = at {
-                        text += &format!(", {what} {}", time_format::format_rfc_3339(at));
-                    }
-                }
+                text += &bulk::describe_filter(
+                    line.reason.as_deref(),
+                    line.from_millis,
+                    line.until_millis,
+                );
                 text += &reschedule_all::describe_move(
                     line.task_state.as_ref(),
                     line.due_millis,

@@ -7,7 +7,7 @@ use std::{
 
 use hyper_delay_client::{Bulk, Client, Count, Job};
 
-use super::{CommandError, output::print};
+use super::{CommandError, output::print, time_format};
 
 /// Counts what an operation changes, asks unless `yes` is set, begins it and waits for its end.
 pub(super) async fn run(
@@ -26,7 +26,12 @@ pub(super) async fn run(
         return print("nothing is changed");
     }
     let job = bulk.await?;
-    let job = wait_until_done(client, job).await?;
+    let number = job.number;
+    let Some(job) = wait_until_done(client, job).await? else {
+        return print(&format!(
+            "begun as job {number}; to see its end, a token needs the right admin on every route"
+        ));
+    };
     match job.state.as_str() {
         "done" => print(&format!("{past}: {}", job.changed)),
         state => Err(CommandError::Job {
@@ -51,6 +56,21 @@ fn describe_count(Count { tasks, more, .. }: Count) -> String {
     }
 }
 
+/// Describes which tasks a bulk operation is for; empty for all.
+pub(super) fn describe_filter(
+    reason: Option<&str>,
+    from: Option<u64>,
+    until: Option<u64>,
+) -> String {
+    let mut text = reason.map_or_else(String::new, |reason| format!(", reason {reason:?}"));
+    for (what, at) in [("from", from), ("until", until)] {
+        if let Some(at) = at {
+            text += &format!(", {what} {}", time_format::format_rfc_3339(at));
+        }
+    }
+    text
+}
+
 /// Asks on the terminal. Without a terminal the answer is an error that names the option.
 fn confirm(question: &str) -> Result<bool, CommandError> {
     let input = io::stdin();
@@ -67,12 +87,15 @@ fn confirm(question: &str) -> Result<bool, CommandError> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Waits for the end of a job.
-async fn wait_until_done(client: &Client, mut job: Job) -> Result<Job, CommandError> {
+/// Waits for the end of a job. `None` if the token may begin it and may not look at jobs.
+async fn wait_until_done(client: &Client, mut job: Job) -> Result<Option<Job>, CommandError> {
     const PAUSE: Duration = Duration::from_millis(100);
     while job.is_running() {
         tokio::time::sleep(PAUSE).await;
-        let jobs = client.jobs().await?;
+        let jobs = match client.jobs().await {
+            Err(error) if error.is_forbidden() => return Ok(None),
+            jobs => jobs?,
+        };
         let found = jobs.into_iter().find(|other| other.number == job.number);
         job = found.ok_or(CommandError::Job {
             number: job.number,
@@ -80,5 +103,5 @@ async fn wait_until_done(client: &Client, mut job: Job) -> Result<Job, CommandEr
             changed: job.changed,
         })?;
     }
-    Ok(job)
+    Ok(Some(job))
 }

@@ -16,7 +16,7 @@ use super::{
     remote::Remote,
     restore,
 };
-use hyper_delay_archive::backup::{ImportLimits, Importer};
+use hyper_delay_archive::backup::{ImportLimits, Importer, OriginalTimes};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{self, Compression, Due, Request, Schedule, TaskRequest, Terms};
 use serde::Deserialize;
@@ -93,13 +93,14 @@ struct ImportedTask {
     route: Arc<str>,
     id: Arc<str>,
     schedule: Schedule,
-    original_delay_ms: Option<u64>,
+    original: OriginalTimes,
 }
 
 /// The fields of an exported line that a server ignores.
 #[derive(Debug, Deserialize)]
 struct ExportedFields {
     original_delay_ms: Option<u64>,
+    original_fire_at: Option<u64>,
 }
 
 impl Import {
@@ -191,8 +192,8 @@ async fn into_store(
                 route,
                 id,
                 schedule,
-                original_delay_ms,
-            }) => store.add((route, id), schedule, original_delay_ms)?,
+                original,
+            }) => store.add((route, id), schedule, original)?,
             Err(why) => Err(why),
         };
         match added {
@@ -377,16 +378,19 @@ fn parse(line: &[u8]) -> Result<ImportedTask, String> {
     Ok(ImportedTask {
         route: schedule.route.clone().ok_or_else(|| missing("route_key"))?,
         id: schedule.id.clone().ok_or_else(|| missing("id"))?,
-        original_delay_ms: original_delay(line)?,
+        original: original_times(line)?,
         schedule,
     })
 }
 
-/// Returns the delay that gave the time of an exported task.
-fn original_delay(line: &[u8]) -> Result<Option<u64>, String> {
+/// Returns what an exported task was scheduled with.
+fn original_times(line: &[u8]) -> Result<OriginalTimes, String> {
     let fields = serde_json::from_slice(line);
     let fields: ExportedFields = fields.map_err(|error| error.to_string())?;
-    Ok(fields.original_delay_ms)
+    Ok(OriginalTimes {
+        delay_ms: fields.original_delay_ms,
+        fire_at: fields.original_fire_at,
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use super::{CommandError, bulk, remote::Remote, time_format};
 /// Which tasks of the route are moved.
 #[derive(Debug, Args)]
 pub(super) struct MovedTasks {
-    /// Move all tasks of the route that match. Counts them and asks first.
+    /// Move all tasks of the route that match. Counts them and asks first; without a terminal,
+    /// `run-now` does not ask, and `reschedule` needs --yes.
     #[arg(long, conflicts_with = "id")]
     all: bool,
     /// Only tasks in this state. Default: waiting and parked.

@@ -122,12 +122,14 @@ impl Schedule {
             task = task.max_retry_delay(longest);
         }
         let receipt = schedule(&self.remote.connect().await?, task, self.r#in).await?;
+        let fire_at = receipt.fire_at_millis;
+        let when = match fire_at <= time_format::millis_from_now(Duration::ZERO) {
+            true => "now".to_owned(),
+            false => format!("for {} ({fire_at})", time_format::format_rfc_3339(fire_at)),
+        };
         print(&format!(
-            "{} on {} is due at {} ({})",
-            receipt.id,
-            receipt.route,
-            time_format::format_rfc_3339(receipt.fire_at_millis),
-            receipt.fire_at_millis
+            "{} on {} is scheduled {when}",
+            receipt.id, receipt.route
         ))
     }
 }

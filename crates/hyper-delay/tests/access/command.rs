@@ -175,3 +175,20 @@ fn token_that_cannot_be_printed_is_not_made() {
     let listed = directory.run(&[], &["token", "list", "--file", "t.json"]);
     assert_eq!(listed.done(), "");
 }
+
+#[test]
+fn who_may_move_tasks_is_told_that_the_job_has_begun() {
+    let (server, [mover, all]) = Server::with([(&["schedule"][..], &["mail"][..]), ALL]);
+    let text = [("HYPER_DELAY_TOKEN", mover.as_str())];
+    for id in ["1", "2"] {
+        let line = ["schedule", "x", "--route", "mail", "--id", id, "--in", "1h"];
+        with(&server, &text, &line).done();
+    }
+    let line = ["reschedule", "mail", "--all", "--later", "1h", "--yes"];
+    let said = with(&server, &text, &line).done();
+    assert!(said.starts_with("begun as job "), "{said}");
+    assert!(said.contains("admin"), "{said}");
+    let text = [("HYPER_DELAY_TOKEN", all.as_str())];
+    let jobs = with(&server, &text, &["jobs"]).done();
+    assert!(jobs.contains("tasks changed: "), "{jobs}");
+}

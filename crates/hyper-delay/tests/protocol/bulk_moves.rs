@@ -200,3 +200,25 @@ fn a_move_beyond_max_delay_days_is_refused() {
     let jobs = peer.ask(r#"{"kind":"jobs"}"#);
     assert_eq!(jobs["jobs"], json!([]));
 }
+
+#[test]
+fn a_dry_run_refuses_what_the_operation_refuses() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    for (field, name) in [
+        (r#""due":9007199254740992"#, "due is 9007199254740992"),
+        (
+            r#""shift_ms":9007199254740992"#,
+            "shift_ms is 9007199254740992",
+        ),
+    ] {
+        for dry_run in ["", r#","dry_run":true"#] {
+            let line = format!(r#"{{"kind":"reschedule_all","route_key":"a",{field}{dry_run}}}"#);
+            let refused = peer.ask(&line);
+            assert_eq!(refused["code"], "bad_field", "{refused}");
+            assert_eq!(refused["route_key"], "a");
+            let message = refused["message"].as_str().unwrap();
+            assert!(message.starts_with(name), "{message}");
+        }
+    }
+}

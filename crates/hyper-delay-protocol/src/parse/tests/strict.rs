@@ -146,3 +146,18 @@ fn a_strict_line_registers_no_route_that_looks_like_a_prefix() {
     assert!(strict(r#"{"kind":"register","route_key":"m*il"}"#).is_ok());
     assert!(strict(r#"{"kind":"unregister","route_key":"mail*"}"#).is_ok());
 }
+
+#[test]
+fn a_strict_list_takes_a_reason_with_the_state_retrying_only() {
+    let line = |state: &str| format!(r#"{{"kind":"list","reason":"x"{state}}}"#);
+    for state in ["", r#","state":"waiting""#, r#","state":"dead""#] {
+        let refusal = strict(&line(state)).unwrap_err();
+        assert_eq!(refusal.code, Code::BadField);
+        assert_eq!(
+            refusal.message,
+            "reason is \"x\": give it with the state \"retrying\"; `dead` lists dead letters by reason"
+        );
+        parse(line(state).as_bytes()).unwrap();
+    }
+    strict(&line(r#","state":"retrying""#)).unwrap();
+}

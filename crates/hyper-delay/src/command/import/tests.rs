@@ -1,15 +1,17 @@
 use super::*;
 
 #[test]
-fn an_exported_delay_is_read_and_has_no_other_kind() {
+fn original_times_are_read_and_have_no_other_kind() {
     let read = |field: &str| {
         let line = format!(r#"{{"kind":"schedule","id":"a","route_key":"r","fire_at":1{field}}}"#);
-        parse(line.as_bytes()).map(|task| task.original_delay_ms)
+        parse(line.as_bytes()).map(|task| (task.original.delay_ms, task.original.fire_at))
     };
-    assert_eq!(read(""), Ok(None));
-    assert_eq!(read(r#","original_delay_ms":null"#), Ok(None));
-    assert_eq!(read(r#","original_delay_ms":5"#), Ok(Some(5)));
+    assert_eq!(read(""), Ok((None, None)));
+    assert_eq!(read(r#","original_delay_ms":null"#), Ok((None, None)));
+    assert_eq!(read(r#","original_delay_ms":5"#), Ok((Some(5), None)));
+    assert_eq!(read(r#","original_fire_at":7"#), Ok((None, Some(7))));
     assert!(read(r#","original_delay_ms":"5""#).is_err());
+    assert!(read(r#","original_fire_at":"soon""#).is_err());
 }
 
 #[test]
