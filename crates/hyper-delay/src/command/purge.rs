@@ -71,11 +71,8 @@ impl Jobs {
                 "{}: {} of {} is {}, tasks changed: {}; begun at {began}",
                 job.number, job.act, job.route, job.state, job.changed
             );
-            text += &bulk::describe_filter(
-                job.reason.as_deref(),
-                job.from_millis,
-                job.until_millis,
-            );
+            text +=
+                &bulk::describe_filter(job.reason.as_deref(), job.from_millis, job.until_millis);
             text += &super::reschedule_all::describe_move(
                 job.task_state.as_ref(),
                 job.due_millis,
