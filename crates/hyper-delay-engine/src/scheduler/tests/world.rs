@@ -36,6 +36,9 @@ pub(super) const START: u64 = 1_000_000_000;
 /// A server without sockets and threads, on a clock that stands still: each step is taken by hand.
 pub(super) struct World {
     pub(super) now: Now,
+    /// The latest wall time from which the clock was set, in Unix milliseconds: what was decided before
+    /// can be carried out later.
+    set_from: u64,
     pub(super) store: Arc<Fake>,
     settings: SchedulerSettings,
     pub(super) server: SingleServer<Fake>,
@@ -103,6 +106,7 @@ impl World {
             .with_operator_state(committer.standing());
         Self {
             now,
+            set_from: 0,
             store,
             settings,
             server: SingleServer::new(scheduler, now),
@@ -143,6 +147,7 @@ impl World {
 
     /// The wall clock is set.
     pub(super) fn set_clock(&mut self, by_millis: i64) {
+        self.set_from = self.set_from.max(self.now.wall_millis());
         let wall = self.now.wall_nanos.cast_signed() + by_millis * 1_000_000;
         self.now.wall_nanos = wall.try_into().unwrap();
     }
@@ -321,7 +326,8 @@ impl World {
         };
         let retention = self.server.scheduler().settings.dead_retention_millis;
         let ends = at + retention.expect("there is a retention");
-        assert!(ends <= self.now.wall_millis(), "{sweep:?} is early");
+        let now = self.now.wall_millis().max(self.set_from);
+        assert!(ends <= now, "{sweep:?} is early");
         self.old_dead
             .insert((sweep.route.clone(), sweep.id.clone()));
     }
