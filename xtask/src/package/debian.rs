@@ -81,7 +81,7 @@ fn manual(program: &Path) -> Outcome {
         .nth(1)
         .ok_or("the help has no commands")?;
     let lines = commands.lines().take_while(|line| !line.is_empty());
-    // What goes on from the line before is indented further.
+    // The second line of a description has a deeper indent.
     let commands = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     for command in commands.filter(|name| !name.is_empty()) {
         let page = Path::new(folder).join(format!("man1/{NAME}-{command}.1"));
