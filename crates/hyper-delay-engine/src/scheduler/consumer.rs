@@ -1,7 +1,7 @@
 mod closed;
 
 use std::{
-    collections::{BTreeSet, HashSet, VecDeque, hash_map::Entry},
+    collections::{BTreeSet, hash_map::Entry},
     sync::Arc,
 };
 
@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 
 pub(super) use closed::{ClosedConsumer, TimeoutEffect};
 
-use super::lent_credit::LentCredit;
-use crate::{key_hash::KeyHash, late_copies::LateCopies, ledger::TaskRevision};
+use super::{lent_credit::LentCredit, route_queue::RouteQueue};
+use crate::{late_copies::LateCopies, ledger::TaskRevision};
 
 /// A connection, as a consumer of routes.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ pub(super) struct Consumer {
     suspect_until: Option<Tick>,
     /// The routes that have something for it, in the order in which they are served when it has
     /// room.
-    waiting: VecDeque<Arc<str>>,
-    is_waiting: HashSet<Arc<str>, KeyHash>,
+    waiting: RouteQueue,
 }
 
 /// A copy of a task that was delivered to a connection.
@@ -105,8 +104,7 @@ impl Consumer {
             in_flight: 0,
             late: LateCopies::new(0),
             suspect_until: None,
-            waiting: VecDeque::new(),
-            is_waiting: HashSet::default(),
+            waiting: RouteQueue::default(),
         }
     }
 
@@ -179,22 +177,17 @@ impl Consumer {
 
     /// Queues a route that has tasks for this consumer, which has no room.
     pub(super) fn queue_route(&mut self, route: &Arc<str>) {
-        if !self.is_waiting.contains(route) {
-            self.is_waiting.insert(route.clone());
-            self.waiting.push_back(route.clone());
-        }
+        self.waiting.push(route);
     }
 
     /// The first route that waits for it to have room.
     pub(super) fn first_waiting(&self) -> Option<&Arc<str>> {
-        self.waiting.front()
+        self.waiting.first()
     }
 
     /// The first route that waits does so no longer.
     pub(super) fn drop_first_waiting(&mut self) {
-        if let Some(route) = self.waiting.pop_front() {
-            self.is_waiting.remove(&route);
-        }
+        self.waiting.pop();
     }
 
     /// The number of routes that wait for it to have room.
@@ -204,12 +197,10 @@ impl Consumer {
 
     /// The next route that waits, if the connection has room.
     pub(super) fn next_waiting(&mut self) -> Option<Arc<str>> {
-        if !self.has_room() {
-            return None;
+        match self.has_room() {
+            true => self.waiting.pop(),
+            false => None,
         }
-        let route = self.waiting.pop_front()?;
-        self.is_waiting.remove(&route);
-        Some(route)
     }
 
     /// Whether it has no copy, in flight or lost.

@@ -74,11 +74,32 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Reads parked tasks of the routes that may have room for them.
+    /// Reads parked tasks of the routes that may have room for them. The memory's room goes first to
+    /// those that have waited for it.
     pub(super) fn refill_requested(&mut self) {
+        while self.has_memory_for_waiting_route()
+            && let Some(route) = self.routes.next_waiting_for_memory()
+        {
+            self.refill(&route);
+        }
         for route in self.routes.take_refill_requests() {
             self.refill(&route);
         }
+    }
+
+    /// Whether a route may read parked tasks now.
+    pub(super) fn has_route_to_refill(&self) -> bool {
+        !self.routes.has_no_refill_request() || self.has_memory_for_waiting_route()
+    }
+
+    /// Whether there is room in memory for parked tasks of a route that waits for it.
+    fn has_memory_for_waiting_route(&self) -> bool {
+        self.room_for_parked() > 0 && self.routes.is_any_waiting_for_memory()
+    }
+
+    /// The number of parked tasks for which there is room in memory.
+    fn room_for_parked(&self) -> usize {
+        (2 * self.settings.window_tasks).saturating_sub(self.tasks.len())
     }
 
     /// Reads parked tasks of a route, if there is room for them. If there may be more, other routes
@@ -99,12 +120,15 @@ impl<S: Store> Scheduler<S> {
         if self.paused.contains(name) {
             return Ok(false);
         }
+        let room = self.room_for_parked();
         let Some(route) = self.routes.get_mut(name) else {
             return Ok(false);
         };
-        let room = (2 * self.settings.window_tasks).saturating_sub(self.tasks.len());
         let limit = self.settings.ready;
         let Some(found) = route.read_parked(name, &self.view, limit, room)? else {
+            if room == 0 && route.wants_parked(limit) {
+                self.routes.wait_for_memory(name);
+            }
             return Ok(false);
         };
         let has_more = route.backlog().is_some();

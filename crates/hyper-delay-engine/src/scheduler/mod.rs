@@ -55,6 +55,7 @@ mod removal_log;
 mod retention;
 mod round;
 mod route;
+mod route_queue;
 mod route_table;
 mod stall_detector;
 mod takeover_state;

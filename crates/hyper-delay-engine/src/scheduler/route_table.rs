@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::{
     ConsumerId,
     route::{RemainingConsumers, Route},
+    route_queue::RouteQueue,
     settings::RouteSettings,
 };
 use crate::{key_hash::KeyHash, ledger::Position};
@@ -19,6 +20,8 @@ pub(super) struct RouteTable {
     by_name: HashMap<Arc<str>, Route, KeyHash>,
     /// Routes that may have room for tasks that are parked on disk.
     wanting: FxHashSet<Arc<str>>,
+    /// Routes that have room for such tasks while the memory had none.
+    waiting_for_memory: RouteQueue,
     departed: PendingDepartures,
 }
 
@@ -142,6 +145,21 @@ impl RouteTable {
     /// The routes that may have room for what is parked, since the last call.
     pub(super) fn take_refill_requests(&mut self) -> FxHashSet<Arc<str>> {
         mem::take(&mut self.wanting)
+    }
+
+    /// A route has room for what is parked, and the memory has none.
+    pub(super) fn wait_for_memory(&mut self, name: &Arc<str>) {
+        self.waiting_for_memory.push(name);
+    }
+
+    /// The route that has waited longest for memory. It waits no longer.
+    pub(super) fn next_waiting_for_memory(&mut self) -> Option<Arc<str>> {
+        self.waiting_for_memory.pop()
+    }
+
+    /// Whether any route waits for memory.
+    pub(super) fn is_any_waiting_for_memory(&self) -> bool {
+        !self.waiting_for_memory.is_empty()
     }
 
     /// Whether no route may have room for what is parked.

@@ -70,7 +70,7 @@ impl<S: Store> Scheduler<S> {
         self.begin_retrying_check();
         let next = self.timers.next_deadline();
         let is_due = next.is_some_and(|at| at <= now.monotonic);
-        let has_more = self.has_more_to_read() || !self.routes.has_no_refill_request();
+        let has_more = self.has_more_to_read() || self.has_route_to_refill();
         if is_due
             || has_more
             || self.routes.has_departed()

@@ -211,3 +211,33 @@ fn busy_producers_do_not_keep_the_window_from_being_read() {
     }
     assert_eq!(world.deliveries.len(), 1);
 }
+
+/// The only queued task of a route cannot go to the only consumer, which has its id in flight. The
+/// memory is full when the tasks behind it are to be read.
+#[test]
+fn a_route_reads_what_is_parked_when_another_one_leaves_it_memory() {
+    let mut world = World::new(60_000, 2, 4);
+    let (held, other) = (world.connect(&["held"]), world.connect(&[]));
+    world.register_with_credit(other, "other", 5);
+    world.schedule_on("held", "same", START, 0, false);
+    for id in ["a", "b", "c", "d"] {
+        world.schedule_on("other", id, START, 0, false);
+    }
+    for id in ["same", "behind", "last"] {
+        world.schedule_on("route", id, START, 0, false);
+    }
+    world.settle();
+    assert_eq!(world.deliveries.len(), 5);
+    world.register_with_credit(held, "route", 9);
+    world.settle();
+    assert_eq!(world.deliveries.len(), 5, "the memory is full");
+    for place in 0..5 {
+        let delivered = world.deliveries[place].clone();
+        if delivered.consumer == other {
+            world.ack_delivery(&delivered);
+        }
+    }
+    world.settle();
+    let ids = world.deliveries[5..].iter().map(|delivered| &*delivered.id);
+    assert_eq!(ids.collect::<Vec<_>>(), ["behind", "last"]);
+}
