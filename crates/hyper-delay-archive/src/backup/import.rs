@@ -118,6 +118,11 @@ impl Importer {
                 in_flight: None,
             }
         });
+        if let (Some(at), Some(moved)) = (expires_at, &move_to)
+            && at <= moved.due.at()
+        {
+            return Ok(Err(bad_expiry(at, field, moved.due.at())));
+        }
         let mut order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
         order.delay_ms = order.delay_ms.or(original.delay_ms);
         let delivery = order.longest_delivery();
@@ -137,9 +142,8 @@ impl Importer {
                 ));
             }
             Outcome::ExpiresBeforeDue => {
-                return Ok(Err(format!(
-                    "expires_at is not later than the end of delay_ms, which is {fire_at}"
-                )));
+                let field = original.fire_at.map_or(field, |_| "original_fire_at");
+                return Ok(Err(bad_expiry(expires_at.unwrap_or(now), field, fire_at)));
             }
             _ => {}
         }
@@ -166,6 +170,15 @@ impl Importer {
         drop(store);
         new.finish()
     }
+}
+
+/// Returns the message about a task that expires at or before the time that a field gives.
+fn bad_expiry(expires_at: u64, field: &str, time: u64) -> String {
+    let field = match field {
+        "delay_ms" => "the end of delay_ms",
+        field => field,
+    };
+    format!("expires_at is {expires_at}: give a time after {field}, which is {time}")
 }
 
 impl OpenStore {
