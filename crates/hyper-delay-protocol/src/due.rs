@@ -37,6 +37,22 @@ impl Due {
         }
     }
 
+    /// Refuses a time that is more than `most` milliseconds ahead of `now`, in Unix milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// The error names the field, the value and the highest one.
+    pub fn check(self, now: u64, most: u64) -> Result<(), String> {
+        let latest = now.saturating_add(most);
+        match self {
+            Self::At(at) if at > latest => Err(too_far_ahead("fire_at", at, latest)),
+            Self::After(delay_ms) if delay_ms > most => {
+                Err(too_far_ahead("delay_ms", delay_ms, most))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads `fire_at` or `delay_ms`, exactly one of them.
     pub(super) fn read(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
         let (at, delay) = (fields.fire_at(), fields.delay_ms());
@@ -57,4 +73,10 @@ impl Due {
             }),
         }
     }
+}
+
+/// Returns the message about a time or a delay that is beyond `max_delay_days`. `most` is the highest
+/// value of the field.
+pub(super) fn too_far_ahead(field: &str, value: u64, most: u64) -> String {
+    format!("{field} is {value}, more than max_delay_days ahead: give at most {most}")
 }

@@ -75,6 +75,19 @@ fn a_delay_stands_in_place_of_the_time() {
 }
 
 #[test]
+fn a_time_or_a_delay_beyond_the_limit_is_refused_by_the_name_of_its_field() {
+    let check = |due: Due| due.check(1_000, 50);
+    let message = |field: &str, most: u64| {
+        let value = most + 1;
+        format!("{field} is {value}, more than max_delay_days ahead: give at most {most}")
+    };
+    assert_eq!(check(Due::At(1_050)), Ok(()));
+    assert_eq!(check(Due::At(1_051)), Err(message("fire_at", 1_050)));
+    assert_eq!(check(Due::After(50)), Ok(()));
+    assert_eq!(check(Due::After(51)), Err(message("delay_ms", 50)));
+}
+
+#[test]
 fn an_expiry_is_not_compared_with_a_delay() {
     let line = r#"{"kind":"schedule","delay_ms":5000,"expires_at":5}"#;
     let TaskRequest::Schedule(schedule) = task_of(line) else {
