@@ -1,5 +1,9 @@
 //! The release that an engine behaves like.
 
+use std::borrow::Cow;
+
+use hyper_delay_store::record::Name;
+
 /// The release that an engine behaves like. Tests of upgrades choose an older one for some nodes of
 /// a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,5 +19,28 @@ impl Release {
     /// Returns whether the last failures of tasks are stored and read.
     pub(crate) const fn keeps_failures(self) -> bool {
         matches!(self, Self::Current)
+    }
+
+    /// Returns what this release reads of the state of a task.
+    pub(crate) fn read(self, name: Name) -> Name {
+        match self {
+            Self::Current => name,
+            Self::V0_3 => without_failure(name),
+        }
+    }
+
+    /// Returns what this release writes of the state of a task.
+    pub(crate) fn written(self, name: &Name) -> Cow<'_, Name> {
+        match self {
+            Self::Current => Cow::Borrowed(name),
+            Self::V0_3 => Cow::Owned(without_failure(name.clone())),
+        }
+    }
+}
+
+fn without_failure(name: Name) -> Name {
+    Name {
+        failure: None,
+        ..name
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Code, TaskState,
+    due::time_too_far_ahead,
     field::{EXACT, FieldError},
     json_writer::JsonWriter,
     request_fields::RequestFields,
@@ -68,9 +69,7 @@ impl BulkMove {
     pub fn check(self, now: u64, most: u64) -> Result<(), String> {
         let latest = now.saturating_add(most);
         match self.to {
-            BulkMoveTo::At(due) if due > latest => Err(format!(
-                "due is {due}, more than max_delay_days ahead: give at most {latest}"
-            )),
+            BulkMoveTo::At(due) if due > latest => Err(time_too_far_ahead("due", due, latest)),
             BulkMoveTo::Later(shift) if shift > most => Err(format!(
                 "shift_ms is {shift}, more than max_delay_days: give at most {most}"
             )),

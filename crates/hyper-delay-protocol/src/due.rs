@@ -1,12 +1,15 @@
 //! When a task is due: at a time, or after a delay.
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Code,
     field::{EXACT, FieldError},
     request_fields::RequestFields,
-    unix_time::millis,
+    rfc_3339::in_both_forms,
+    unix_time::{millis, shown},
 };
 
 /// When a task is due.
@@ -37,14 +40,31 @@ impl Due {
         }
     }
 
+    /// Refuses a time that is more than `most` milliseconds ahead of `now`, in Unix milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// The error names the field, the value and the highest one.
+    pub fn check(self, now: u64, most: u64) -> Result<(), String> {
+        let latest = now.saturating_add(most);
+        match self {
+            Self::At(at) if at > latest => Err(time_too_far_ahead("fire_at", at, latest)),
+            Self::After(delay_ms) if delay_ms > most => {
+                Err(too_far_ahead("delay_ms", delay_ms, most))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads `fire_at` or `delay_ms`, exactly one of them.
     pub(super) fn read(fields: &RequestFields<'_>) -> Result<Self, FieldError> {
-        let (at, delay) = (fields.fire_at(), fields.delay_ms());
+        let (at_field, delay) = (fields.fire_at(), fields.delay_ms());
         let delay_ms = delay.number("milliseconds", 0..=EXACT)?;
-        match (millis(at)?, delay_ms) {
+        match (millis(at_field)?, delay_ms) {
             (Some(at), None) => Ok(Self::At(at)),
             (None, Some(delay_ms)) => Ok(Self::After(delay_ms)),
             (Some(at), Some(delay_ms)) => {
+                let at = shown(at_field, at);
                 let wanted = format!("give it or fire_at, which is {at}, but not both");
                 Err(delay.bad(&delay_ms.to_string(), &wanted))
             }
@@ -57,4 +77,14 @@ impl Due {
             }),
         }
     }
+}
+
+/// Returns the message about a time in Unix milliseconds that is beyond `max_delay_days`. `latest` is
+/// the latest one.
+pub(super) fn time_too_far_ahead(field: &str, time: u64, latest: u64) -> String {
+    too_far_ahead(field, in_both_forms(time), in_both_forms(latest))
+}
+
+fn too_far_ahead(field: &str, value: impl Display, most: impl Display) -> String {
+    format!("{field} is {value}, more than max_delay_days ahead: give at most {most}")
 }

@@ -45,6 +45,15 @@ pub fn parse_rfc_3339(text: &str) -> Result<u64, Rfc3339Error> {
     u64::try_from(nanos.div_ceil(1_000_000)).map_err(|_| Rfc3339Error::NoSuchTime)
 }
 
+/// Returns Unix milliseconds with the same time in RFC 3339, if it is before the year 10000.
+pub(crate) fn in_both_forms(millis: u64) -> String {
+    let time = i64::try_from(millis).ok();
+    match time.and_then(|time| Timestamp::from_millisecond(time).ok()) {
+        Some(time) => format!("{millis} ({time})"),
+        None => millis.to_string(),
+    }
+}
+
 /// Whether a text begins like a date, and not like a number.
 pub(crate) fn begins_with_year(text: &str) -> bool {
     text.get(..5).is_some_and(|start| has_form(start, "0000-"))
@@ -108,6 +117,21 @@ mod tests {
             ("9999-12-30T22:00:00Z", 253_402_207_200_000),
         ] {
             assert_eq!(parse_rfc_3339(text), Ok(millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_shown_in_both_forms() {
+        for (millis, shown) in [
+            (0, "0 (1970-01-01T00:00:00Z)"),
+            (
+                1_732_616_400_001,
+                "1732616400001 (2024-11-26T10:20:00.001Z)",
+            ),
+            (1 << 53, "9007199254740992"),
+            (u64::MAX, "18446744073709551615"),
+        ] {
+            assert_eq!(in_both_forms(millis), shown);
         }
     }
 

@@ -77,8 +77,10 @@ impl Filter {
         if let (Some(from), Some(until)) = (filter.from, filter.until)
             && from >= until
         {
+            let from = unix_time::shown(fields.from(), from);
+            let until = unix_time::shown(fields.until(), until);
             let wanted = format!("give a time after from, which is {from}");
-            return Err(fields.until().bad(&until.to_string(), &wanted));
+            return Err(fields.until().bad(&until, &wanted));
         }
         Ok(filter)
     }

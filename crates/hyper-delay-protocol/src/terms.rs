@@ -5,8 +5,11 @@ use std::io;
 use serde::Serialize;
 
 use super::{
-    Due, field::FieldError, json_writer::JsonWriter, request_fields::RequestFields,
-    unix_time::millis,
+    Due,
+    field::FieldError,
+    json_writer::JsonWriter,
+    request_fields::RequestFields,
+    unix_time::{millis, shown},
 };
 
 /// The longest time to answer, in milliseconds.
@@ -74,8 +77,10 @@ impl Terms {
         if let (Some(at), Due::At(fire_at)) = (terms.expires_at, due)
             && at <= fire_at
         {
+            let fire_at = shown(fields.fire_at(), fire_at);
             let wanted = format!("give a time after fire_at, which is {fire_at}");
-            return Err(fields.expires_at().bad(&at.to_string(), &wanted));
+            let at = shown(fields.expires_at(), at);
+            return Err(fields.expires_at().bad(&at, &wanted));
         }
         if let (Some(first), Some(longest)) = (terms.retry_delay_ms, terms.max_retry_delay_ms)
             && longest < first

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::{
-    field::{EXACT, Field, FieldError, number, text},
+    field::{EXACT, Field, FieldError, clipped, number, text},
     rfc_3339::{begins_with_year, parse_rfc_3339},
 };
 
@@ -45,8 +45,19 @@ pub(super) fn time(field: Field<'_>) -> Result<Option<u64>, FieldError> {
     })
 }
 
+/// Returns the value of a field that [`time`] has read, as an error message shows it: a time in
+/// RFC 3339 as it was written.
+pub(super) fn shown(field: Field<'_>, millis: u64) -> String {
+    in_rfc_3339(field).map_or_else(|| millis.to_string(), |raw| clipped(raw).into_owned())
+}
+
+/// Returns the value of a field that is a time in RFC 3339.
+fn in_rfc_3339(field: Field<'_>) -> Option<&str> {
+    field.raw.map(RawValue::get).filter(|raw| raw.contains(':'))
+}
+
 fn seconds_refused(field: Field<'_>, millis: u64) -> FieldError {
-    match field.raw.map(RawValue::get).filter(|raw| raw.contains(':')) {
+    match in_rfc_3339(field) {
         // An export has it in milliseconds, which could not be scheduled again.
         Some(time) => field.bad(
             time,

@@ -93,14 +93,9 @@ impl Importer {
     ) -> Result<Result<(), String>, BackupError> {
         let now = self.clock.now().wall_millis();
         let longest = self.limits.delay_days.saturating_mul(86_400_000);
-        let (field, value, most) = match schedule.due {
-            Due::At(fire_at) => ("fire_at", fire_at, now.saturating_add(longest)),
-            Due::After(delay_ms) => ("delay_ms", delay_ms, longest),
-        };
-        if value > most {
+        if let Err(why) = schedule.due.check(now, longest) {
             return Ok(Err(format!(
-                "{field} is {value}, more than max_delay_days ahead: give at most {most}, or \
-                 --max-delay-days if the configuration of the server has more than {}",
+                "{why}, or --max-delay-days if the configuration of the server has more than {}",
                 self.limits.delay_days
             )));
         }
@@ -108,6 +103,10 @@ impl Importer {
         if let Some(at) = expires_at.filter(|at| *at <= now) {
             return Ok(Err(format!("expires_at is {at}, which has passed")));
         }
+        let due_field = match schedule.due {
+            Due::At(_) => "fire_at",
+            Due::After(_) => "the end of delay_ms",
+        };
         let is_id_given = schedule.id.is_some();
         let move_to = original.fire_at.map(|fire_at| {
             let due = mem::replace(&mut schedule.due, Due::At(fire_at));
@@ -118,6 +117,11 @@ impl Importer {
                 in_flight: None,
             }
         });
+        if let (Some(at), Some(moved)) = (expires_at, &move_to)
+            && at <= moved.due.at()
+        {
+            return Ok(Err(bad_expiry(at, due_field, moved.due.at())));
+        }
         let mut order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
         order.delay_ms = order.delay_ms.or(original.delay_ms);
         let delivery = order.longest_delivery();
@@ -137,9 +141,8 @@ impl Importer {
                 ));
             }
             Outcome::ExpiresBeforeDue => {
-                return Ok(Err(format!(
-                    "expires_at is not later than the end of delay_ms, which is {fire_at}"
-                )));
+                let field = original.fire_at.map_or(due_field, |_| "original_fire_at");
+                return Ok(Err(bad_expiry(expires_at.unwrap_or(now), field, fire_at)));
             }
             _ => {}
         }
@@ -166,6 +169,11 @@ impl Importer {
         drop(store);
         new.finish()
     }
+}
+
+/// Returns the message about a task that expires at or before the time that a field gives.
+fn bad_expiry(expires_at: u64, field: &str, time: u64) -> String {
+    format!("expires_at is {expires_at}: give a time after {field}, which is {time}")
 }
 
 impl OpenStore {

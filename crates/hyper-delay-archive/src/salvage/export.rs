@@ -1,9 +1,4 @@
-use std::{
-    collections::HashSet,
-    io::Write,
-    path::Path,
-    time::{Duration, SystemTime},
-};
+use std::{collections::HashSet, io::Write, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::Serialize;
@@ -13,6 +8,7 @@ use super::{
     SalvageError, faults::FileFaults, missing_commits::MissingCommits,
     recovered_task::RecoveredTask, stopped_store::StoppedStore, task_join::TaskJoin,
 };
+use hyper_delay_engine::clock::Clock;
 use hyper_delay_protocol::{Compression, Terms};
 use hyper_delay_store::{
     StoreError,
@@ -69,9 +65,7 @@ pub fn export(directory: &Path, out: &mut dyn Write) -> Result<ExportSummary, Sa
     let mut faults = FileFaults::default();
     let store = StoppedStore::open(directory, &mut faults)?;
     let (mut tasks, mut lost) = (0, 0);
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let now = since_1970.as_ref().map_or(0, Duration::as_millis);
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let now = Clock::new().now().wall_millis();
     // Tasks without a readable row in `names`. A line for a newer revision can follow.
     let mut nameless = HashSet::new();
     let mut join = TaskJoin::new(&store, &mut faults);

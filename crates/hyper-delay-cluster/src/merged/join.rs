@@ -41,13 +41,7 @@ pub(super) fn join(
 fn sum(values: &[Bytes]) -> Result<Bytes, StoreError> {
     let mut sum = StoredCounts::default();
     for value in values {
-        let counts: StoredCounts = record::decode(value)?;
-        sum = StoredCounts {
-            waiting: sum.waiting.saturating_add(counts.waiting),
-            parked: sum.parked.saturating_add(counts.parked),
-            dead: sum.dead.saturating_add(counts.dead),
-            bytes: sum.bytes.saturating_add(counts.bytes),
-        };
+        sum.merge(&record::decode(value)?);
     }
     Ok(record::encode(&sum))
 }

@@ -1,13 +1,11 @@
 //! The clients of the cluster. Each is connected to some node, and to another one when that fails.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     client_requests::{client_request, request_event, requested},
     events::{ProcessId, SimulationEvent},
+    simulated_client::SimulatedClient,
     task_name::TaskName,
     world::{MILLI, START, World},
 };
@@ -54,32 +52,6 @@ pub(super) struct SimulatedClients {
 
 /// The credits that clients ask for.
 const CREDITS: [u16; 4] = [1, 2, 5, 30];
-
-/// A client.
-#[derive(Debug, Default)]
-pub(super) struct SimulatedClient {
-    /// Its connection and the process that it is to.
-    pub(super) connection: Option<(ConsumerId, ProcessId)>,
-    pub(super) credit: Option<u16>,
-    /// The last connection on which a registration has succeeded, and its credit.
-    pub(super) registered: Option<(ConsumerId, u16)>,
-    /// What it has and has not answered, by id.
-    pub(super) in_flight: BTreeMap<Arc<str>, ClientDelivery>,
-    /// What it has nacked after its time, with the number of the round.
-    pub(super) late_nacks: BTreeSet<(TaskName, u32)>,
-}
-
-/// A delivery that a client has not answered.
-#[derive(Debug, Clone)]
-pub(super) struct ClientDelivery {
-    pub(super) route: Arc<str>,
-    pub(super) seq: u64,
-    pub(super) attempt: u32,
-    /// When its leader has sent it, in true nanoseconds.
-    pub(super) sent: u64,
-    /// The end of its time on the clock of the client's node.
-    pub(super) until: u64,
-}
 
 impl SimulatedClients {
     pub(super) fn new(random: &mut fastrand::Rng, seed: u64, shards: u16) -> Self {

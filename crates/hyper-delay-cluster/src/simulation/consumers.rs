@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{
     FaultSet,
     client_requests::{answer_event, request_event},
-    clients::ClientDelivery,
     events::{ProcessId, SimulationEvent},
     links::SLOWEST,
     node::CREDIT,
+    simulated_client::ClientDelivery,
     task_name::TaskName,
     world::{CLOCK_ERROR, MILLI, START, World},
 };

@@ -22,6 +22,7 @@ mod planted_faults;
 mod process_parts;
 mod reads;
 mod retrying;
+mod simulated_client;
 mod snapshots;
 mod takeovers;
 mod task_name;

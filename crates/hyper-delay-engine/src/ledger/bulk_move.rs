@@ -40,13 +40,15 @@ impl<S: Store> Ledger<S> {
         };
         let job = self.jobs.find(id).filter(|job| job.act == JobAction::Move);
         let is_wanted = job.is_some_and(|job| selects(job.task_move, &job.filter(), &name));
-        let due = moved.due_after(name.place.at()).filter(|_| is_wanted);
-        let Some(due) = due else {
+        if !is_wanted {
             return Ok(Outcome::NotMoved(Unmoved::Unselected));
+        }
+        let Some(due) = moved.due_after(name.place.at()) else {
+            return Ok(Outcome::NotMoved(Unmoved::OutOfRange));
         };
         match new_place(&name, due) {
             Err(reason) => Ok(Outcome::NotMoved(reason)),
-            Ok(place) if place == name.place => Ok(Outcome::NotMoved(Unmoved::Unselected)),
+            Ok(place) if place == name.place => Ok(Outcome::NotMoved(Unmoved::AlreadyThere)),
             Ok(place) => {
                 self.jobs.count_moved(id, &sweep.id);
                 let task = (&*sweep.route, &*sweep.id);

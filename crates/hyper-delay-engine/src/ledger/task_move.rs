@@ -80,8 +80,12 @@ pub enum Unmoved {
     Dead,
     /// It expires at this time in Unix milliseconds, which is not after the new due time.
     Expires(u64),
-    /// The bulk operation is not for it, or it is due at the new time already.
+    /// The bulk operation is not for it.
     Unselected,
+    /// It is due at the new time already.
+    AlreadyThere,
+    /// The new time of a relative move has passed, or is too far ahead.
+    OutOfRange,
 }
 
 impl<S: Store> Ledger<S> {

@@ -82,11 +82,7 @@ impl<S: Store> TaskRows<S> {
         let Some(value) = self.writes.get(Space::Names, key)? else {
             return Ok(None);
         };
-        let mut name: Name = record::decode(&value)?;
-        if !self.release.keeps_failures() {
-            name.failure = None;
-        }
-        Ok(Some(name))
+        Ok(Some(self.release.read(record::decode(&value)?)))
     }
 
     /// Returns the key and the state of a task, if `revision` is the current one.
@@ -164,6 +160,7 @@ impl<S: Store> TaskRows<S> {
 
     /// Writes the state of a task and its entry.
     pub(super) fn put(&mut self, route: &str, id: &str, key: Bytes, name: &Name) {
+        let name = &*self.release.written(name);
         let (space, place) = entry_key(route, name);
         if let Place::Waiting(at) = name.place {
             self.low_water.lower(at, &mut self.writes);

@@ -335,8 +335,7 @@ impl<S: Store> Scheduler<S> {
             }
         };
         let now = self.now.wall_millis();
-        let keeps_failure = is_failure && self.settings.release.keeps_failures();
-        let failure = keeps_failure.then(|| copy_end.into_failure(now));
+        let failure = is_failure.then(|| copy_end.into_failure(now));
         let op = task.retry_at(seq, now.saturating_add(delay), failure);
         let due = self.now.after(Duration::from_millis(delay));
         self.tasks
@@ -361,11 +360,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
-        let mut op = task.burial(seq, self.now.wall_millis(), end);
-        if let (Op::Bury { failure, .. }, false) = (&mut op, self.settings.release.keeps_failures())
-        {
-            *failure = None;
-        }
+        let op = task.burial(seq, self.now.wall_millis(), end);
         self.submit(op, CommitToken::None);
     }
 }

@@ -98,6 +98,11 @@ pub(crate) enum CommandError {
          `hyper-delay get`, and repeat the command once its round has ended"
     )]
     InFlight { route: String, id: String },
+    #[error(
+        "task {id:?} of route {route:?} is dead, so it is not moved: `hyper-delay dead {route} --kick \
+         {id}` makes it due now, with all its attempts"
+    )]
+    Dead { route: String, id: String },
     #[error("route {route:?} has no dead letter {id:?}: list them with `hyper-delay dead {route}`")]
     NoDeadLetter { route: String, id: String },
     #[error("job {number} is not running: list the jobs with `hyper-delay jobs`")]

@@ -1,25 +1,24 @@
+mod imported_task;
+
 use std::{
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
-    sync::Arc,
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use clap::{ArgMatches, Args, error::ErrorKind, parser::ValueSource};
-use hyper_delay_client::{Client, Code, RequestError, Task};
+use hyper_delay_client::{Client, Code, RequestError};
 use tokio::{sync::mpsc, task::JoinSet};
 
+use self::imported_task::ImportedTask;
 use super::{
     CommandError, input_file,
     output::{print, report},
     remote::Remote,
     restore,
 };
-use hyper_delay_archive::backup::{ImportLimits, Importer, OriginalTimes};
+use hyper_delay_archive::backup::{ImportLimits, Importer};
 use hyper_delay_config::Config;
-use hyper_delay_protocol::{self, Compression, Due, Request, Schedule, TaskRequest, Terms};
-use serde::Deserialize;
 
 /// The longest line that is read. The longest of a server has 16 MiB.
 const LONGEST: u64 = 32 << 20;
@@ -87,21 +86,6 @@ pub(super) fn check_options(command: &str, given: &ArgMatches) -> Result<(), cla
 
 /// A line with its number: a task, or why the line is refused.
 type NumberedLine = (u64, Result<ImportedTask, String>);
-
-#[derive(Debug)]
-struct ImportedTask {
-    route: Arc<str>,
-    id: Arc<str>,
-    schedule: Schedule,
-    original: OriginalTimes,
-}
-
-/// The fields of an exported line that a server ignores.
-#[derive(Debug, Deserialize)]
-struct ExportedFields {
-    original_delay_ms: Option<u64>,
-    original_fire_at: Option<u64>,
-}
 
 impl Import {
     pub(super) async fn run(self) -> Result<(), CommandError> {
@@ -269,65 +253,6 @@ fn count_answer(
     Ok(())
 }
 
-impl ImportedTask {
-    fn has_expired(&self) -> bool {
-        let terms = self.schedule.terms.as_ref();
-        let expires_at = terms.and_then(|terms| terms.expires_at);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |now| now.as_millis());
-        expires_at.is_some_and(|at| u128::from(at) <= now)
-    }
-
-    fn into_task(self) -> Task {
-        use hyper_delay_client::Compression as Label;
-        let Schedule {
-            due,
-            compression,
-            payload,
-            replace,
-            headers,
-            terms,
-            ..
-        } = self.schedule;
-        let task = Task::new(payload.into_vec())
-            .route(&*self.route)
-            .id(&*self.id)
-            .compression(match compression {
-                Compression::None => Label::None,
-                Compression::Lz4 => Label::Lz4,
-                Compression::Zstd => Label::Zstd,
-            });
-        let task = match due {
-            Due::At(fire_at) => task.at_millis(fire_at),
-            Due::After(delay_ms) => task.delay(Duration::from_millis(delay_ms)),
-        };
-        let task = if replace { task.replace() } else { task };
-        let headers = headers.pairs().into_iter();
-        let task = headers.fold(task, |task, (name, value)| task.header(name, value));
-        with_terms(task, &terms.map(|terms| *terms).unwrap_or_default())
-    }
-}
-
-fn with_terms(mut task: Task, terms: &Terms) -> Task {
-    let millis = Duration::from_millis;
-    if let Some(at) = terms.expires_at {
-        task = task.expires_at_millis(at);
-    }
-    if let Some(timeout) = terms.ack_timeout_ms {
-        task = task.ack_timeout(millis(timeout));
-    }
-    if let Some(attempts) = terms.max_attempts {
-        task = task.max_attempts(attempts);
-    }
-    if let Some(first) = terms.retry_delay_ms {
-        task = task.retry_delay(millis(first));
-    }
-    if let Some(longest) = terms.max_retry_delay_ms {
-        task = task.max_retry_delay(millis(longest));
-    }
-    task
-}
-
 /// Reads and parses the lines on a thread of its own, as input can wait while the connection must
 /// not.
 fn read(file: &Path) -> Result<mpsc::Receiver<io::Result<NumberedLine>>, CommandError> {
@@ -345,7 +270,7 @@ fn read(file: &Path) -> Result<mpsc::Receiver<io::Result<NumberedLine>>, Command
                 Ok(Some(line)) if line.len() as u64 > LONGEST => {
                     Ok((number, Err(format!("it is longer than {LONGEST} bytes"))))
                 }
-                Ok(Some(line)) => Ok((number, parse(&line))),
+                Ok(Some(line)) => Ok((number, ImportedTask::read(&line))),
                 Err(error) => Err(error),
             };
             let has_failed = line.is_err();
@@ -365,32 +290,6 @@ fn next(input: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
         input.skip_until(b'\n')?;
     }
     Ok((read > 0).then_some(line))
-}
-
-fn parse(line: &[u8]) -> Result<ImportedTask, String> {
-    let line = line.trim_ascii_end();
-    let request = hyper_delay_protocol::parse(line).map_err(|refusal| refusal.message)?;
-    let Request::Task(TaskRequest::Schedule(schedule)) = request.request else {
-        return Err("it is no schedule: give lines of `hyper-delay export`".to_owned());
-    };
-    let missing =
-        |field: &str| format!("{field} is missing: give it, so that the import can be repeated");
-    Ok(ImportedTask {
-        route: schedule.route.clone().ok_or_else(|| missing("route_key"))?,
-        id: schedule.id.clone().ok_or_else(|| missing("id"))?,
-        original: original_times(line)?,
-        schedule,
-    })
-}
-
-/// Returns what an exported task was scheduled with.
-fn original_times(line: &[u8]) -> Result<OriginalTimes, String> {
-    let fields = serde_json::from_slice(line);
-    let fields: ExportedFields = fields.map_err(|error| error.to_string())?;
-    Ok(OriginalTimes {
-        delay_ms: fields.original_delay_ms,
-        fire_at: fields.original_fire_at,
-    })
 }
 
 #[cfg(test)]

@@ -70,7 +70,9 @@ impl Reasons {
         if reasons.is_empty() {
             report(match self.retrying {
                 true => "no task is retrying",
-                false => "there are no dead letters",
+                false => {
+                    "there are no dead letters; --retrying counts tasks that wait for another attempt"
+                }
             })?;
             return Ok(());
         }

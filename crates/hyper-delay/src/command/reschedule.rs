@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use hyper_delay_client::{Client, Moved};
+use hyper_delay_client::{Client, Code, Moved, RequestError};
 
 use super::{
     CommandError,
@@ -88,7 +88,7 @@ impl RunNow {
             return self.many.run(self.remote, make, words, ask).await;
         };
         let client = self.remote.connect().await?;
-        let moved = client.run_now(&route, &id).await?;
+        let moved = client.run_now(&route, &id).await;
         report(moved, route, id)
     }
 }
@@ -107,7 +107,7 @@ impl Reschedule {
             return self.many.run(self.remote, make, words, ask).await;
         };
         let client = self.remote.connect().await?;
-        let moved = client.reschedule_millis(&route, &id, time.millis()).await?;
+        let moved = client.reschedule_millis(&route, &id, time.millis()).await;
         report(moved, route, id)
     }
 }
@@ -123,7 +123,17 @@ impl DueTime {
 }
 
 /// Prints when a moved task is due.
-fn report(moved: Moved, route: String, id: String) -> Result<(), CommandError> {
+fn report(
+    moved: Result<Moved, RequestError>,
+    route: String,
+    id: String,
+) -> Result<(), CommandError> {
+    let moved = match moved {
+        Err(RequestError::Refused(refusal)) if refusal.code == Code::Dead => {
+            return Err(CommandError::Dead { route, id });
+        }
+        moved => moved?,
+    };
     match moved.due_millis {
         Some(due) => print(&format!(
             "{id} on {route} is due at {} ({due})",

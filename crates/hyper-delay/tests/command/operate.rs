@@ -127,6 +127,17 @@ fn the_future_is_printed_without_empty_spans() {
 }
 
 #[test]
+fn moves_and_removals_of_one_task_leave_no_line_in_the_audit() {
+    let server = Server::start(json!({}));
+    peer(&server).plan("a", "1", later());
+    server.run(&["reschedule", "a", "1", "2h"]).done();
+    server.run(&["run-now", "a", "1"]).done();
+    server.run(&["cancel", "a", "1"]).done();
+    let audit = server.run(&["audit"]);
+    assert_eq!(audit.stderr, "no operator has changed anything\n");
+}
+
+#[test]
 fn dead_letters_are_selected_deleted_and_kicked() {
     let server = Server::start(json!({"max_attempts": 1}));
     bury(&server, &["one", "two", "three"]);
@@ -151,6 +162,15 @@ fn dead_letters_are_selected_deleted_and_kicked() {
     let all = ["dead", "a", "--delete-all", "--reason", "", "--yes"];
     assert_eq!(server.run(&all).done(), "removed: 2\n");
     bury(&server, &["four"]);
+    for moved in [
+        &["run-now", "a", "four"][..],
+        &["reschedule", "a", "four", "1h"],
+    ] {
+        let failed = server.run(moved).failed(1);
+        let cure = "task \"four\" of route \"a\" is dead, so it is not moved: `hyper-delay dead a \
+                    --kick four` makes it due now";
+        assert!(failed.contains(cure), "{failed}");
+    }
     let kicked = server.run(&["dead", "a", "--kick-all"]).done();
     assert_eq!(kicked, "due now: 1\n");
     let audit = server.run(&["audit"]).done();

@@ -5,6 +5,9 @@ use testkit::request::later;
 
 use crate::process::{Server, alone};
 
+const NONE_DEAD: &str =
+    "there are no dead letters; --retrying counts tasks that wait for another attempt\n";
+
 #[test]
 fn an_empty_list_is_said_on_standard_error() {
     let server = Server::start(json!({}));
@@ -13,8 +16,9 @@ fn an_empty_list_is_said_on_standard_error() {
         (&["list", "--json", "--limit", "1"], "no task matches\n"),
         (&["dead", "a"], "no dead letter matches\n"),
         (&["dead", "a", "--json"], "no dead letter matches\n"),
-        (&["reasons"], "there are no dead letters\n"),
-        (&["reasons", "--json"], "there are no dead letters\n"),
+        (&["reasons"], NONE_DEAD),
+        (&["reasons", "--json"], NONE_DEAD),
+        (&["reasons", "--retrying"], "no task is retrying\n"),
         (&["jobs"], "there are no jobs\n"),
         (&["jobs", "--json"], "there are no jobs\n"),
         (&["audit"], "no operator has changed anything\n"),

@@ -78,6 +78,12 @@ fn bad_requests_name_the_value_and_the_cure() {
         ("/v1/tasks?limit=x", "limit is"),
         ("/v1/tasks?state=gone", "state is"),
         ("/v1/tasks?payload=1", "payload is"),
+        ("/v1/tasks?reason=x", "reason is"),
+        ("/v1/tasks?reason=", "reason is"),
+        (
+            "/v1/tasks?state=dead&reason=x",
+            "give it with the state \\\"retrying\\\"; `dead` lists dead letters by reason",
+        ),
         ("/v1/tasks?nonsense=1", "nonsense"),
         ("/v1/tasks?limit=1&limit=1", "twice"),
         ("/v1/tasks/mail/1?limit=1", "limit"),

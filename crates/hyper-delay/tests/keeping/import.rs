@@ -279,50 +279,6 @@ fn a_delay_counts_from_the_import_and_survives_an_export_into_a_new_store() {
 }
 
 #[test]
-fn a_moved_task_keeps_its_content_in_a_new_store() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path();
-    let at = later();
-    let (due, earlier) = (at + 9_000, at - 9_000);
-    let lines = [
-        format!(r#""fire_at":{at}"#),
-        r#""delay_ms":9000000"#.to_owned(),
-    ];
-    let line = |id: usize| {
-        let time = &lines[id % 2];
-        format!(r#"{{"kind":"schedule","id":"{id}","route_key":"r",{time}}}"#)
-    };
-    let server = start(path, "data").run();
-    let mut peer = server.peer();
-    let mut first = Vec::new();
-    for (id, to) in [due, due, earlier, earlier].into_iter().enumerate() {
-        first.push(peer.ask(&line(id)));
-        let kind = r#"{"kind":"reschedule","route_key":"r","#;
-        let moved = peer.ask(&format!(r#"{kind}"id":"{id}","due":{to}}}"#));
-        assert_eq!(moved["moved"], true, "{moved}");
-    }
-    stop(server);
-    let export = run(path, &["export", "data"]).done();
-    let tasks = exported(path, "data");
-    assert_eq!(tasks["0"]["fire_at"], due);
-    assert_eq!(tasks["0"]["original_fire_at"], at);
-    assert_eq!(tasks["1"]["original_delay_ms"], 9_000_000);
-    let said = run_with(path, &["import", "-", "--to", "new"], export.as_bytes()).done();
-    assert_eq!(said, "imported 4, refused 0\n");
-    run(path, &["verify", "new"]).done();
-    assert_eq!(run(path, &["export", "new"]).done(), export);
-    let server = start(path, "new").run();
-    let mut peer = server.peer();
-    for (id, first) in first.iter().enumerate() {
-        assert_eq!(&peer.ask(&line(id)), first);
-        let get = format!(r#"{{"kind":"get","route_key":"r","id":"{id}"}}"#);
-        let to = [due, due, earlier, earlier][id];
-        assert_eq!(peer.ask(&get)["due"], to);
-    }
-    stop(server);
-}
-
-#[test]
 fn a_delayed_task_that_a_server_still_has_is_refused_and_does_not_end_the_import() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

@@ -5,6 +5,7 @@
 mod backup;
 mod fixture;
 mod import;
+mod import_moved;
 mod load;
 mod newer_version;
 mod older_server;

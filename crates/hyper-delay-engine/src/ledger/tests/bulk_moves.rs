@@ -49,11 +49,11 @@ fn sweep(world: &mut World, job: u64, to: BulkMoveTo, id: &str) -> Outcome {
 }
 
 /// Moves the task of a new job. Returns when it is due.
-fn moved(world: &mut World, moves: BulkMove, filter: &Filter, id: &str) -> Option<u64> {
+fn moved(world: &mut World, moves: BulkMove, filter: &Filter, id: &str) -> Result<u64, Unmoved> {
     let job = begin(world, moves, filter.clone());
     match sweep(world, job, moves.to, id) {
-        Outcome::Moved(moved) => Some(moved.due),
-        Outcome::NotMoved(_) => None,
+        Outcome::Moved(moved) => Ok(moved.due),
+        Outcome::NotMoved(reason) => Err(reason),
         other => panic!("{other:?}"),
     }
 }
@@ -150,7 +150,7 @@ fn only_tasks_that_match_when_the_operation_comes_to_them_are_moved() {
         for id in ["waiting", "parked", "retrying", "unreasoned", "dead"] {
             let mut world = world.after_power_loss(0);
             let to = BulkMoveTo::At(NOW + 500);
-            if moved(&mut world, BulkMove { to, state }, filter, id).is_some() {
+            if moved(&mut world, BulkMove { to, state }, filter, id).is_ok() {
                 found.push(id);
             }
         }
@@ -160,14 +160,15 @@ fn only_tasks_that_match_when_the_operation_comes_to_them_are_moved() {
 
 #[test]
 fn new_times_are_neither_past_nor_after_the_expiry() {
+    let expires = Err(Unmoved::Expires(NOW + 100));
     let times = [
-        (BulkMoveTo::Now, Some(NOW)),
-        (BulkMoveTo::At(NOW - 5), Some(NOW)),
-        (BulkMoveTo::At(NOW + 99), Some(NOW + 99)),
+        (BulkMoveTo::Now, Ok(NOW)),
+        (BulkMoveTo::At(NOW - 5), Ok(NOW)),
+        (BulkMoveTo::At(NOW + 99), Ok(NOW + 99)),
         // It expires then.
-        (BulkMoveTo::At(NOW + 100), None),
-        (BulkMoveTo::Later(89), Some(NOW + 99)),
-        (BulkMoveTo::Later(90), None),
+        (BulkMoveTo::At(NOW + 100), expires),
+        (BulkMoveTo::Later(89), Ok(NOW + 99)),
+        (BulkMoveTo::Later(90), expires),
     ];
     for (to, due) in times {
         let mut world = World::new();
@@ -187,20 +188,21 @@ fn new_times_are_neither_past_nor_after_the_expiry() {
         );
     }
     // What is due already stays, and so does what would be due too late.
-    for (at, to) in [
-        (NOW - 50, BulkMoveTo::Now),
-        (NOW - 50, BulkMoveTo::At(NOW)),
-        (NOW - 50, BulkMoveTo::Later(50)),
-        (NOW + 10, BulkMoveTo::At(NOW + 10)),
-        (NOW + 10, BulkMoveTo::Later(991)),
-        (NOW + 10, BulkMoveTo::Later(u64::MAX)),
+    let (already_there, out_of_range) = (Unmoved::AlreadyThere, Unmoved::OutOfRange);
+    for (at, to, reason) in [
+        (NOW - 50, BulkMoveTo::Now, already_there),
+        (NOW - 50, BulkMoveTo::At(NOW), already_there),
+        (NOW - 50, BulkMoveTo::Later(50), out_of_range),
+        (NOW + 10, BulkMoveTo::At(NOW + 10), already_there),
+        (NOW + 10, BulkMoveTo::Later(991), out_of_range),
+        (NOW + 10, BulkMoveTo::Later(u64::MAX), out_of_range),
     ] {
         let mut world = World::new();
         world.apply(&schedule("r", "a", at, b"", false));
         let moves = BulkMove { to, state: None };
         assert_eq!(
             moved(&mut world, moves, &Filter::default(), "a"),
-            None,
+            Err(reason),
             "{to:?}"
         );
     }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     ledger::{Ledger, LedgerView, Op, Outcome},
+    release::Release,
     sizes::{Size, Sizes, counts},
 };
 use hyper_delay_store::{
@@ -105,4 +106,42 @@ fn a_row_that_a_batch_in_hand_has_removed_is_not_counted_twice() {
     check(&mut ledger, &store, |_| {});
     assert_eq!(LedgerView::new(Arc::clone(&store)).retrying("").unwrap(), 1);
     check_invariants(&store);
+}
+
+#[test]
+fn a_ledger_that_behaves_like_an_older_server_neither_reads_nor_writes_failures() {
+    let world = retrying(&["r"], &["kept", "retried", "buried"]);
+    let store = world.store.clone();
+    let ledger = Ledger::open(store.clone(), KEEP, Sizes::SMALL).unwrap();
+    let mut ledger = ledger.with_release(Release::V0_3);
+    let failure = Some(failure(50_000, None));
+    let park = Op::Park(world.revision("r", "kept"));
+    let retry = Op::Retry {
+        revision: world.revision("r", "retried"),
+        at: 60_000,
+        attempt: 2,
+        failures: 2,
+        failure: failure.clone(),
+    };
+    let bury = Op::Bury {
+        revision: world.revision("r", "buried"),
+        at: 50_000,
+        attempt: 2,
+        failures: 2,
+        reason: None,
+        failure,
+    };
+    for op in [park, retry, bury] {
+        assert_eq!(ledger.apply(&op, 50_000).unwrap(), Outcome::Applied(true));
+    }
+    let batch = ledger.take_batch().unwrap();
+    store.commit(batch, Durability::Synced).unwrap();
+    let view = LedgerView::new(store.clone());
+    for (id, failures) in [("kept", 1), ("retried", 2), ("buried", 2)] {
+        let name = view.name("r", id).unwrap().unwrap();
+        assert_eq!((name.failures, name.failure), (failures, None), "{id}");
+    }
+    let rows = store.all(Space::Meta).into_iter();
+    let rows = rows.filter(|(key, _)| key.starts_with(key::RETRYING));
+    assert_eq!(rows.count(), 3, "the index is not kept");
 }

@@ -75,6 +75,18 @@ fn a_delay_stands_in_place_of_the_time() {
 }
 
 #[test]
+fn a_time_or_a_delay_beyond_the_limit_is_refused_by_the_name_of_its_field() {
+    let check = |due: Due| due.check(1_000, 50);
+    assert_eq!(check(Due::At(1_050)), Ok(()));
+    let message = "fire_at is 1051 (1970-01-01T00:00:01.051Z), more than max_delay_days ahead: give \
+                   at most 1050 (1970-01-01T00:00:01.05Z)";
+    assert_eq!(check(Due::At(1_051)), Err(message.to_owned()));
+    assert_eq!(check(Due::After(50)), Ok(()));
+    let message = "delay_ms is 51, more than max_delay_days ahead: give at most 50";
+    assert_eq!(check(Due::After(51)), Err(message.to_owned()));
+}
+
+#[test]
 fn an_expiry_is_not_compared_with_a_delay() {
     let line = r#"{"kind":"schedule","delay_ms":5000,"expires_at":5}"#;
     let TaskRequest::Schedule(schedule) = task_of(line) else {
@@ -252,5 +264,30 @@ fn no_payload_is_in_an_error() {
         let line = format!(r#"{{"kind":"schedule","fire_at":1,"payload_base64":{payload}}}"#);
         let refusal = refusal_of(line);
         assert!(!refusal.message.contains("c2VjcmV0"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_refused_time_in_rfc_3339_is_shown_as_it_was_written() {
+    let (first, second) = ("\"2030-01-31T08:00:00+01:00\"", "\"2030-01-31T07:00:00Z\"");
+    for (line, message) in [
+        (
+            format!(r#"{{"kind":"schedule","fire_at":{first},"expires_at":{second}}}"#),
+            format!("expires_at is {second}: give a time after fire_at, which is {first}"),
+        ),
+        (
+            format!(r#"{{"kind":"schedule","fire_at":{first},"expires_at":1}}"#),
+            format!("expires_at is 1: give a time after fire_at, which is {first}"),
+        ),
+        (
+            format!(r#"{{"kind":"schedule","fire_at":{first},"delay_ms":5}}"#),
+            format!("delay_ms is 5: give it or fire_at, which is {first}, but not both"),
+        ),
+        (
+            format!(r#"{{"kind":"list","from":{first},"until":{second}}}"#),
+            format!("until is {second}: give a time after from, which is {first}"),
+        ),
+    ] {
+        assert_eq!(refusal_of(line).message, message);
     }
 }

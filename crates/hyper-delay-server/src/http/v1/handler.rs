@@ -23,7 +23,7 @@ use crate::http::{
 };
 use hyper_delay_protocol::{
     Code, Encoder, Line, ReadRequest, Refusal, Reply, Request as ProtocolRequest, TaskRequest,
-    Version, parse,
+    Version, parse_strict,
 };
 
 type Params = Result<RawPathParams, RawPathParamsRejection>;
@@ -96,7 +96,7 @@ async fn body(state: &state::HttpState, request: Request) -> Result<Bytes, Probl
     body.map_err(|_| too_long(&format!("more than {most}"), most))
 }
 
-/// Returns the line of the protocol that a request is.
+/// Returns the line of the protocol that a request is. It is read like a line of a strict connection.
 pub(super) fn build_line<'p>(
     operation: &Operation,
     params: impl IntoIterator<Item = (&'p str, &'p str)>,
@@ -121,7 +121,7 @@ pub(super) fn build_line<'p>(
         line.add(parameter, &value);
     }
     line.add_body(body, &operation.body_fields())?;
-    let line = parse(line.finish().as_bytes())?;
+    let line = parse_strict(line.finish().as_bytes())?;
     match &line.request {
         // Only a connection has a route of its own.
         ProtocolRequest::Task(TaskRequest::Schedule(schedule)) if schedule.route.is_none() => {
