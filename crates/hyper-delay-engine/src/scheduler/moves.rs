@@ -26,11 +26,7 @@ impl<S: Store> Scheduler<S> {
         let now = self.now.wall_millis();
         let due = match to {
             MoveTo::At(due) if due > now => {
-                let latest = now.saturating_add(self.settings.max_delay_millis);
-                if due > latest {
-                    let message = format!(
-                        "due is {due}, more than max_delay_days ahead: give at most {latest}"
-                    );
+                if let Err(message) = to.check(now, self.settings.max_delay_millis) {
                     let refusal = refusal_of((route, id), Code::BadField, message);
                     return self.reply(reply_to, Reply::Error(refusal));
                 }
@@ -96,15 +92,21 @@ impl<S: Store> Scheduler<S> {
             }
             Outcome::NotMoved(Unmoved::InFlight) => moved_reply((route, id), true, None),
             Outcome::NotMoved(Unmoved::Dead) => {
-                let message = "the task is dead: kick it to make it due now";
+                let message = "the task is dead: kick it, with `kick` or `hyper-delay dead ROUTE --kick \
+                               ID`, to make it due now";
                 Reply::Error(refusal_of((route, id), Code::Dead, message.to_owned()))
             }
             Outcome::NotMoved(Unmoved::Expires(at)) => {
-                let message = format!(
-                    "due is {}, and expires_at is {at}: give a time before that, or schedule the \
-                     task again with a later expires_at",
-                    due.at()
-                );
+                let message = match due {
+                    NewDueTime::NotAfter(_) => format!(
+                        "expires_at is {at}, which has passed: schedule the task again with a later \
+                         expires_at"
+                    ),
+                    NewDueTime::At(due) => format!(
+                        "due is {due}, and expires_at is {at}: give a time before that, or schedule \
+                         the task again with a later expires_at"
+                    ),
+                };
                 Reply::Error(refusal_of((route, id), Code::BadField, message))
             }
             _ => moved_reply((route, id), false, None),

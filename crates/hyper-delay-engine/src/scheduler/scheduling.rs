@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{CommitToken, RequestId, RouteRequest, Scheduler, rate_limits::RateKey};
 use crate::ledger::{Op, ScheduleOrder};
-use hyper_delay_protocol::{Code, Refusal, Reply, access::Grant, trace_context};
+use hyper_delay_protocol::{Code, Due, Refusal, Reply, access::Grant, trace_context};
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
@@ -94,13 +94,8 @@ impl<S: Store> Scheduler<S> {
     fn order_refusal(&self, order: &ScheduleOrder) -> Option<Refusal> {
         let now = self.now.wall_millis();
         let longest = self.settings.max_delay_millis;
-        let (field, value, most) = match order.delay_ms {
-            None => ("fire_at", order.fire_at, now.saturating_add(longest)),
-            Some(delay_ms) => ("delay_ms", delay_ms, longest),
-        };
-        if value > most {
-            let message =
-                format!("{field} is {value}, more than max_delay_days ahead: give at most {most}");
+        let due = order.delay_ms.map_or(Due::At(order.fire_at), Due::After);
+        if let Err(message) = due.check(now, longest) {
             return Some(refusal_of(order, Code::BadField, message));
         }
         let expires_at = order.terms.as_ref().and_then(|terms| terms.expires_at);

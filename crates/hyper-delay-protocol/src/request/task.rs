@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RequestNames;
-use crate::{Accept, Compression, Due, Headers, Terms};
+use crate::{Accept, Compression, Due, Headers, Terms, due::time_too_far_ahead};
 
 /// A request of a producer or a consumer. The scheduler takes those of a connection in the order in
 /// which they were sent.
@@ -98,6 +98,21 @@ pub enum MoveTo {
     /// This time in Unix milliseconds, at most 2^53; a time that has passed is that of the request:
     /// `reschedule`.
     At(u64),
+}
+
+impl MoveTo {
+    /// Refuses a time that is more than `most` milliseconds ahead of `now`, in Unix milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// The error names the value and the latest one.
+    pub fn check(self, now: u64, most: u64) -> Result<(), String> {
+        let latest = now.saturating_add(most);
+        match self {
+            Self::At(due) if due > latest => Err(time_too_far_ahead("due", due, latest)),
+            Self::At(_) | Self::Now => Ok(()),
+        }
+    }
 }
 
 /// The delivery that an ack or a nack answers.

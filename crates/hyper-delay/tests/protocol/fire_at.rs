@@ -212,7 +212,10 @@ fn a_time_in_rfc_3339_is_refused_with_the_cure() {
         ),
         ("2030-02-30T08:00:00Z", "give a time that exists"),
         ("1960-01-31T08:00:00Z", "0 means now"),
-        ("9000-01-31T08:00:00Z", "max_delay_days"),
+        (
+            "9000-01-31T08:00:00Z",
+            "(9000-01-31T08:00:00Z), more than max_delay_days ahead: give at most ",
+        ),
     ] {
         let error = peer.ask(&with(&format!("\"{fire_at}\"")));
         assert_eq!(error["code"], "bad_field", "{fire_at}");
