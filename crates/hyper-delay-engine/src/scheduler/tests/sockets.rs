@@ -56,8 +56,14 @@ impl Sockets {
 
     /// Whether the copy of a task waits to be written.
     pub(super) fn has(&self, consumer: ConsumerId, seq: u64, attempt: u32) -> bool {
-        let mut queue = self.blocked.get(&consumer).into_iter().flatten();
-        queue.any(|queued| (queued.delivery.seq, queued.delivery.attempt) == (seq, attempt))
+        let mut waiting = self.waiting(consumer);
+        waiting.any(|waiting| (waiting.seq, waiting.attempt) == (seq, attempt))
+    }
+
+    /// The copies that wait to be written to a connection, in their order.
+    fn waiting(&self, consumer: ConsumerId) -> impl DoubleEndedIterator<Item = &Delivered> {
+        let queue = self.blocked.get(&consumer).into_iter().flatten();
+        queue.map(|queued| &queued.delivery)
     }
 }
 
@@ -78,6 +84,14 @@ impl World {
         for consumer in blocked {
             self.drop_late(consumer);
         }
+    }
+
+    /// The latest copy of a revision that was sent to a connection, written or not.
+    pub(super) fn last_sent(&self, consumer: ConsumerId, seq: u64) -> Option<&Delivered> {
+        let mut waiting = self.sockets.waiting(consumer).rev();
+        let waiting = waiting.find(|waiting| waiting.seq == seq);
+        let mut written = self.deliveries.iter().rev();
+        waiting.or_else(|| written.find(|it| (it.consumer, it.seq) == (consumer, seq)))
     }
 
     /// A connection is closed. What waits for it comes back before.
