@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::world::{Delivered, World};
-use crate::front::FrontInput;
+use crate::front::{Delivery, FrontInput};
 use crate::scheduler::{ConsumerId, CopyId, UnsentReason};
 use hyper_delay_store::{ReadStore as _, Space, record};
 
@@ -106,7 +106,22 @@ impl World {
                 UnsentReason::Unwritten { attempt },
             ));
         }
+        self.return_queued(consumer);
         self.input(FrontInput::Closed(consumer));
+    }
+
+    /// What waits for its id on a connection that is closed goes back as never sent, as it does on a
+    /// node of a cluster. The connection takes no more by then. On a single server nothing waits.
+    fn return_queued(&mut self, consumer: ConsumerId) {
+        if !self.server.front().has_queued(consumer) {
+            return;
+        }
+        self.input(FrontInput::Closing(consumer));
+        let queued = self.server.front_mut().take_queued(consumer, |_| true);
+        for (id, Delivery { seq, attempt, .. }) in queued {
+            let copy = CopyId { consumer, seq, id };
+            self.input(FrontInput::NotSent(copy, UnsentReason::Void { attempt }));
+        }
     }
 
     /// A connection that takes no bytes drops the copies that are too late.
