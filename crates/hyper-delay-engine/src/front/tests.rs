@@ -1,3 +1,4 @@
+mod admission;
 mod leader;
 mod random;
 
