@@ -1,7 +1,11 @@
 //! Deliveries that wait, as their connection has another one with the same id.
 
-use super::{World, first, shard};
-use crate::scheduler::{SchedulerInput, tests::world::START};
+use super::{World, begin, first, shard};
+use crate::scheduler::{
+    SchedulerInput,
+    tests::{Step, world::START},
+};
+use hyper_delay_config::Config;
 use hyper_delay_protocol::RegisterMode;
 
 /// When the task of the route "other" was delivered, in milliseconds after the start, and the numbers of
@@ -31,4 +35,27 @@ fn a_delivery_whose_id_is_free_too_late_to_write_it_comes_at_once_in_another_rou
         world.settle();
         assert_eq!(of_other(&world), [(passed, round)]);
     }
+}
+
+/// The connection could not tell its first round from that of the earlier revision.
+#[test]
+fn a_round_that_is_not_sent_counts_if_the_task_is_parked_and_read_again() {
+    let config = Config {
+        credit: 0,
+        ack_timeout_ms: 1_000,
+        ..Config::default()
+    };
+    let mut world = World::with(config, 200, 3, 1);
+    let consumer = world.connect(&["route"]);
+    world.lend(consumer, 1);
+    world.schedule("task", START);
+    world.settle();
+    world.schedule("other", START);
+    world.schedule_on("route", "task", START, 1, true);
+    world.step(Step::Commit);
+    world.take_over(&[consumer]);
+    begin(&mut world, consumer);
+    let rounds = world.deliveries.iter().map(|it| (&*it.id, it.attempt));
+    let rounds: Vec<_> = rounds.collect();
+    assert_eq!(rounds, [("task", 1), ("other", 1), ("task", 2)]);
 }
