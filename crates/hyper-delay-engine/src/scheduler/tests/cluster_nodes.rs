@@ -289,6 +289,9 @@ impl World {
         self.server.keep_front(before);
         self.nodes = Nodes::default();
         for consumer in consumers {
+            // The session with the earlier leader has ended: what waits for its id is not sent.
+            let front = self.server.front_mut();
+            let _unsent = front.take_queued(*consumer, |_| true);
             self.lead(SchedulerInput::Opened(*consumer));
             if self.server.front_mut().is_closing(*consumer) {
                 self.lead(SchedulerInput::Closing(*consumer));

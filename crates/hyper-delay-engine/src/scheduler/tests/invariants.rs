@@ -103,10 +103,8 @@ fn check_front(world: &World) {
             // The scheduler learns later that the time of a lost copy has passed, and after a stall the
             // round lasts longer.
             let is_over = || {
-                let sent = world.deliveries.iter().rev();
-                let mut sent = sent.filter(|it| (it.consumer, it.seq) == (consumer, copy.seq));
-                sent.next()
-                    .is_some_and(|it| it.until <= world.now.monotonic)
+                let sent = world.last_sent(consumer, copy.seq);
+                sent.is_some_and(|it| it.until <= world.now.monotonic)
             };
             assert!(
                 is_lost == Some(copy.is_lost) || known.is_none() && copy.is_lost && is_over(),

@@ -166,7 +166,13 @@ impl World {
 
     /// A consumer gives a delivery back, and has not failed.
     pub(super) fn give_back(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
-        self.unharmed(delivered);
+        let Delivered { id, consumer, .. } = delivered;
+        let copy = (delivered.seq, delivered.attempt);
+        let front = self.server.front();
+        // The front answers nothing for a delivery that only the leader was told of.
+        if front.is_open(*consumer) && front.delivery(*consumer, id, copy).is_some() {
+            self.unharmed(delivered);
+        }
         self.ask(delivered.consumer, delivered.nack(delay_ms, false));
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::world::{Delivered, World};
-use crate::front::FrontInput;
+use crate::front::{Delivery, FrontInput};
 use crate::scheduler::{ConsumerId, CopyId, UnsentReason};
 use hyper_delay_store::{ReadStore as _, Space, record};
 
@@ -56,8 +56,14 @@ impl Sockets {
 
     /// Whether the copy of a task waits to be written.
     pub(super) fn has(&self, consumer: ConsumerId, seq: u64, attempt: u32) -> bool {
-        let mut queue = self.blocked.get(&consumer).into_iter().flatten();
-        queue.any(|queued| (queued.delivery.seq, queued.delivery.attempt) == (seq, attempt))
+        let mut waiting = self.waiting(consumer);
+        waiting.any(|waiting| (waiting.seq, waiting.attempt) == (seq, attempt))
+    }
+
+    /// The copies that wait to be written to a connection, in their order.
+    fn waiting(&self, consumer: ConsumerId) -> impl DoubleEndedIterator<Item = &Delivered> {
+        let queue = self.blocked.get(&consumer).into_iter().flatten();
+        queue.map(|queued| &queued.delivery)
     }
 }
 
@@ -80,6 +86,14 @@ impl World {
         }
     }
 
+    /// The latest copy of a revision that was sent to a connection, written or not.
+    pub(super) fn last_sent(&self, consumer: ConsumerId, seq: u64) -> Option<&Delivered> {
+        let mut waiting = self.sockets.waiting(consumer).rev();
+        let waiting = waiting.find(|waiting| waiting.seq == seq);
+        let mut written = self.deliveries.iter().rev();
+        waiting.or_else(|| written.find(|it| (it.consumer, it.seq) == (consumer, seq)))
+    }
+
     /// A connection is closed. What waits for it comes back before.
     pub(super) fn close(&mut self, consumer: ConsumerId) {
         for queued in self.sockets.unblock(consumer) {
@@ -92,7 +106,22 @@ impl World {
                 UnsentReason::Unwritten { attempt },
             ));
         }
+        self.return_queued(consumer);
         self.input(FrontInput::Closed(consumer));
+    }
+
+    /// What waits for its id on a connection that is closed goes back as never sent, as it does on a
+    /// node of a cluster. The connection takes no more by then. On a single server nothing waits.
+    fn return_queued(&mut self, consumer: ConsumerId) {
+        if !self.server.front().has_queued(consumer) {
+            return;
+        }
+        self.input(FrontInput::Closing(consumer));
+        let queued = self.server.front_mut().take_queued(consumer, |_| true);
+        for (id, Delivery { seq, attempt, .. }) in queued {
+            let copy = CopyId { consumer, seq, id };
+            self.input(FrontInput::NotSent(copy, UnsentReason::Void { attempt }));
+        }
     }
 
     /// A connection that takes no bytes drops the copies that are too late.

@@ -257,7 +257,13 @@ fn take_over(world: &mut World, client: &mut Client, reports: &mut Reports, plan
     let unreported = client.consumers.iter().map(|consumer| {
         let routes = world.server.scheduler().routes.iter();
         let routes = routes.filter(|(_, route)| route.consumers().contains(consumer));
-        let copies = in_flight.iter().filter(|(holder, _)| holder == consumer);
+        // Its node does not report what waits for its id.
+        let is_sent = |copy: &UnansweredDelivery| {
+            let (front, id) = (world.server.front(), &copy.id);
+            !front.queues(*consumer, id, (copy.seq, copy.attempt))
+        };
+        let copies = in_flight.iter();
+        let copies = copies.filter(|(holder, copy)| holder == consumer && is_sent(copy));
         let copies = copies.map(|(_, copy)| (copy.clone(), world.now.after(copy.left)));
         let unreported = Unreported {
             routes: routes.map(|(name, _)| name.clone()).collect(),
