@@ -117,10 +117,15 @@ impl Importer {
                 in_flight: None,
             }
         });
-        if let (Some(at), Some(moved)) = (expires_at, &move_to)
-            && at <= moved.due.at()
+        let times = [
+            move_to.as_ref().map(|moved| (due_field, moved.due.at())),
+            original.fire_at.map(|at| ("original_fire_at", at)),
+        ];
+        let too_late = |at| times.into_iter().flatten().find(|(_, time)| at <= *time);
+        if let Some(at) = expires_at
+            && let Some((field, time)) = too_late(at)
         {
-            return Ok(Err(bad_expiry(at, due_field, moved.due.at())));
+            return Ok(Err(bad_expiry(at, field, time)));
         }
         let mut order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
         order.delay_ms = order.delay_ms.or(original.delay_ms);
@@ -141,8 +146,11 @@ impl Importer {
                 ));
             }
             Outcome::ExpiresBeforeDue => {
-                let field = original.fire_at.map_or(due_field, |_| "original_fire_at");
-                return Ok(Err(bad_expiry(expires_at.unwrap_or(now), field, fire_at)));
+                return Ok(Err(bad_expiry(
+                    expires_at.unwrap_or(now),
+                    due_field,
+                    fire_at,
+                )));
             }
             _ => {}
         }
