@@ -80,7 +80,7 @@ impl Importer {
 
     /// Writes a task. The error of the inner result is the reason why the task is refused. A delay
     /// counts from now. The original times of an exported task stay: its name and its content are those
-    /// of before, and it is due at the time of `schedule`.
+    /// of before, and it is due at the time of `schedule`. A task that exists already does not change.
     ///
     /// # Errors
     ///
@@ -152,6 +152,8 @@ impl Importer {
                     fire_at,
                 )));
             }
+            // An earlier line has it, and has set when it is due.
+            Outcome::Same { .. } => return Ok(Ok(())),
             _ => {}
         }
         if let Some(move_to) = move_to {

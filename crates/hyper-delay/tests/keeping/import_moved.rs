@@ -50,6 +50,21 @@ fn a_moved_task_keeps_its_content_in_a_new_store() {
 }
 
 #[test]
+fn a_line_of_a_task_that_exists_does_not_move_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let at = later();
+    let line = |due: u64| {
+        json!({"kind": "schedule", "id": "a", "route_key": "r", "fire_at": due,
+            "original_fire_at": at})
+    };
+    let lines = format!("{}\n{}\n", line(at + 9_000), line(at - 9_000));
+    let said = run_with(path, &["import", "-", "--to", "new"], lines.as_bytes()).done();
+    assert_eq!(said, "imported 2, refused 0\n");
+    assert_eq!(exported(path, "new")["a"]["fire_at"], at + 9_000);
+}
+
+#[test]
 fn a_task_that_expires_before_one_of_its_times_is_refused_by_the_name_of_the_field() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
