@@ -38,6 +38,7 @@ mod refusal;
 mod request;
 
 mod due;
+mod exported_fields;
 mod field;
 mod field_name;
 mod parse;
@@ -70,6 +71,7 @@ pub use credential::Credential;
 pub use dead_letter::DeadTask;
 pub use delivery::Delivery;
 pub use due::Due;
+pub use exported_fields::{read_delay, read_time};
 pub use failure::{FailureKind, LastFailure};
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};

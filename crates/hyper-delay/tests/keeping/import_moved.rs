@@ -96,7 +96,7 @@ fn a_task_that_expires_before_one_of_its_times_is_refused_by_the_name_of_the_fie
     }
     let error = refused(json!({"fire_at": 1, "original_fire_at": u64::MAX}));
     assert!(
-        error.contains("line 1: original_fire_at is 18446744073709551615: give milliseconds"),
+        error.contains("line 1: original_fire_at is 18446744073709551615: give Unix milliseconds"),
         "{error}"
     );
 }

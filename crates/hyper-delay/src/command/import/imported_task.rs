@@ -7,11 +7,11 @@ use std::{
 
 use hyper_delay_archive::backup::OriginalTimes;
 use hyper_delay_client::Task;
-use hyper_delay_protocol::{Compression, Due, Request, Schedule, TaskRequest, Terms};
+use hyper_delay_protocol::{
+    Compression, Due, Request, Schedule, TaskRequest, Terms, read_delay, read_time,
+};
 use serde::Deserialize;
-
-/// The latest time and the longest delay of the protocol, in milliseconds.
-const LATEST: u64 = 1 << 53;
+use serde_json::value::RawValue;
 
 /// A task of an export.
 #[derive(Debug)]
@@ -25,9 +25,11 @@ pub(super) struct ImportedTask {
 
 /// The fields of an exported line that a server ignores.
 #[derive(Debug, Deserialize)]
-struct ExportedFields {
-    original_delay_ms: Option<u64>,
-    original_fire_at: Option<u64>,
+struct ExportedFields<'a> {
+    #[serde(borrow)]
+    original_delay_ms: Option<&'a RawValue>,
+    #[serde(borrow)]
+    original_fire_at: Option<&'a RawValue>,
 }
 
 impl ImportedTask {
@@ -116,19 +118,9 @@ fn with_terms(mut task: Task, terms: &Terms) -> Task {
 /// Returns what an exported task was scheduled with.
 fn original_times(line: &[u8]) -> Result<OriginalTimes, String> {
     let fields = serde_json::from_slice(line);
-    let fields: ExportedFields = fields.map_err(|error| error.to_string())?;
-    for (name, value) in [
-        ("original_delay_ms", fields.original_delay_ms),
-        ("original_fire_at", fields.original_fire_at),
-    ] {
-        if let Some(value) = value.filter(|value| *value > LATEST) {
-            return Err(format!(
-                "{name} is {value}: give milliseconds from 0 to 2^53, as `hyper-delay export` does"
-            ));
-        }
-    }
+    let fields: ExportedFields<'_> = fields.map_err(|error| error.to_string())?;
     Ok(OriginalTimes {
-        delay_ms: fields.original_delay_ms,
-        fire_at: fields.original_fire_at,
+        delay_ms: read_delay("original_delay_ms", fields.original_delay_ms)?,
+        fire_at: read_time("original_fire_at", fields.original_fire_at)?,
     })
 }
