@@ -85,7 +85,7 @@ pub use request::{
     Schedule, SessionRequest, TaskRequest,
 };
 pub use request_kind::RequestKind;
-pub use rfc_3339::{Rfc3339Error, parse_rfc_3339};
+pub use rfc_3339::{Rfc3339Error, in_both_forms, parse_rfc_3339};
 pub use stats::{Counts, RouteStats, Stats};
 pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};
 pub use terms::Terms;

@@ -7,7 +7,7 @@ use hyper_delay_engine::{
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;
-use hyper_delay_protocol::{Due, Schedule};
+use hyper_delay_protocol::{Due, Schedule, in_both_forms};
 use hyper_delay_store::{Durability, Store as _, StoreError};
 
 /// Tasks of a batch.
@@ -101,7 +101,11 @@ impl Importer {
         }
         let expires_at = schedule.terms.as_ref().and_then(|terms| terms.expires_at);
         if let Some(at) = expires_at.filter(|at| *at <= now) {
-            return Ok(Err(format!("expires_at is {at}, which has passed")));
+            return Ok(Err(format!(
+                "expires_at is {}, which has passed: give a time after {}",
+                in_both_forms(at),
+                in_both_forms(now)
+            )));
         }
         let due_field = match schedule.due {
             Due::At(_) => "fire_at",
@@ -183,7 +187,11 @@ impl Importer {
 
 /// Returns the message about a task that expires at or before the time that a field gives.
 fn bad_expiry(expires_at: u64, field: &str, time: u64) -> String {
-    format!("expires_at is {expires_at}: give a time after {field}, which is {time}")
+    format!(
+        "expires_at is {}: give a time after {field}, which is {}",
+        in_both_forms(expires_at),
+        in_both_forms(time)
+    )
 }
 
 impl OpenStore {
