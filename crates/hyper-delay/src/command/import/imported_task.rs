@@ -55,7 +55,7 @@ impl ImportedTask {
         })
     }
 
-    /// Returns whether its time has passed.
+    /// Returns whether it has expired.
     pub(super) fn has_expired(&self) -> bool {
         let terms = self.schedule.terms.as_ref();
         let expires_at = terms.and_then(|terms| terms.expires_at);
