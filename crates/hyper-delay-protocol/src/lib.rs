@@ -73,6 +73,7 @@ pub use delivery::Delivery;
 pub use due::Due;
 pub use exported_fields::{read_delay, read_time};
 pub use failure::{FailureKind, LastFailure};
+pub use field::EXACT;
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};
 pub use operator_requests::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};

@@ -1,12 +1,10 @@
 //! Lines of an export.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use hyper_delay_archive::backup::OriginalTimes;
 use hyper_delay_client::Task;
+use hyper_delay_engine::clock::Clock;
 use hyper_delay_protocol::{
     Compression, Due, Request, Schedule, TaskRequest, Terms, read_delay, read_time,
 };
@@ -59,9 +57,8 @@ impl ImportedTask {
     pub(super) fn has_expired(&self) -> bool {
         let terms = self.schedule.terms.as_ref();
         let expires_at = terms.and_then(|terms| terms.expires_at);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |now| now.as_millis());
-        expires_at.is_some_and(|at| u128::from(at) <= now)
+        let now = Clock::new().now().wall_millis();
+        expires_at.is_some_and(|at| at <= now)
     }
 
     /// Returns the task that a client schedules.
