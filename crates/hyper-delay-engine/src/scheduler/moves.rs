@@ -92,8 +92,8 @@ impl<S: Store> Scheduler<S> {
             }
             Outcome::NotMoved(Unmoved::InFlight) => moved_reply((route, id), true, None),
             Outcome::NotMoved(Unmoved::Dead) => {
-                let message = "the task is dead: kick it, with `kick` or `hyper-delay dead ROUTE --kick \
-                               ID`, to make it due now";
+                let message = "the task is dead: kick it, with `kick`, `POST /v1/dead/ROUTE/ID/kick` or \
+                               `hyper-delay dead ROUTE --kick ID`, to make it due now";
                 Reply::Error(refusal_of((route, id), Code::Dead, message.to_owned()))
             }
             Outcome::NotMoved(Unmoved::Expires(at)) => {
