@@ -21,8 +21,8 @@ impl Release {
         matches!(self, Self::Current)
     }
 
-    /// Returns what this release reads of the state of a task.
-    pub(crate) fn read(self, name: Name) -> Name {
+    /// Returns what this release reads of a decoded state of a task.
+    pub(crate) fn decoded(self, name: Name) -> Name {
         match self {
             Self::Current => name,
             Self::V0_3 => without_failure(name),
@@ -30,7 +30,7 @@ impl Release {
     }
 
     /// Returns what this release writes of the state of a task.
-    pub(crate) fn written(self, name: &Name) -> Cow<'_, Name> {
+    pub(crate) fn to_store(self, name: &Name) -> Cow<'_, Name> {
         match self {
             Self::Current => Cow::Borrowed(name),
             Self::V0_3 => Cow::Owned(without_failure(name.clone())),

@@ -2,7 +2,7 @@
 
 use super::{
     Code, TaskState,
-    due::time_too_far_ahead,
+    due::{time_too_far_ahead, too_far_ahead},
     field::{EXACT, FieldError},
     json_writer::JsonWriter,
     request_fields::RequestFields,
@@ -70,9 +70,7 @@ impl BulkMove {
         let latest = now.saturating_add(most);
         match self.to {
             BulkMoveTo::At(due) if due > latest => Err(time_too_far_ahead("due", due, latest)),
-            BulkMoveTo::Later(shift) if shift > most => Err(format!(
-                "shift_ms is {shift}, more than max_delay_days: give at most {most}"
-            )),
+            BulkMoveTo::Later(shift) if shift > most => Err(too_far_ahead("shift_ms", shift, most)),
             _ => Ok(()),
         }
     }

@@ -85,6 +85,7 @@ pub(super) fn time_too_far_ahead(field: &str, time: u64, latest: u64) -> String 
     too_far_ahead(field, in_both_forms(time), in_both_forms(latest))
 }
 
-fn too_far_ahead(field: &str, value: impl Display, most: impl Display) -> String {
+/// Returns the message about a value that is beyond `max_delay_days`. `most` is the highest one.
+pub(super) fn too_far_ahead(field: &str, value: impl Display, most: impl Display) -> String {
     format!("{field} is {value}, more than max_delay_days ahead: give at most {most}")
 }

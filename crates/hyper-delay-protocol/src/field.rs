@@ -12,8 +12,9 @@ const NAME: usize = 128;
 /// Error messages show at most this many bytes of a value.
 const SHOWN: usize = 64;
 
-/// The highest number that is exact in every language: 2^53.
-pub(super) const EXACT: u64 = 1 << 53;
+/// The highest number that is exact in every language: 2^53. The latest time and the longest delay, in
+/// milliseconds.
+pub const EXACT: u64 = 1 << 53;
 
 /// An error in a line: a [`Refusal`](super::Refusal) without id, route and tag.
 #[derive(Debug)]

@@ -38,6 +38,7 @@ mod refusal;
 mod request;
 
 mod due;
+mod exported_fields;
 mod field;
 mod field_name;
 mod parse;
@@ -70,7 +71,9 @@ pub use credential::Credential;
 pub use dead_letter::DeadTask;
 pub use delivery::Delivery;
 pub use due::Due;
+pub use exported_fields::{read_delay, read_time};
 pub use failure::{FailureKind, LastFailure};
+pub use field::EXACT;
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};
 pub use operator_requests::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
@@ -83,7 +86,7 @@ pub use request::{
     Schedule, SessionRequest, TaskRequest,
 };
 pub use request_kind::RequestKind;
-pub use rfc_3339::{Rfc3339Error, parse_rfc_3339};
+pub use rfc_3339::{Rfc3339Error, in_both_forms, parse_rfc_3339};
 pub use stats::{Counts, RouteStats, Stats};
 pub use task_queries::{Content, DueCounts, Filter, ListRequest, Spans, TaskState, TaskView};
 pub use terms::Terms;

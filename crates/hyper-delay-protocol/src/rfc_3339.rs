@@ -46,7 +46,8 @@ pub fn parse_rfc_3339(text: &str) -> Result<u64, Rfc3339Error> {
 }
 
 /// Returns Unix milliseconds with the same time in RFC 3339, if it is before the year 10000.
-pub(crate) fn in_both_forms(millis: u64) -> String {
+#[must_use]
+pub fn in_both_forms(millis: u64) -> String {
     let time = i64::try_from(millis).ok();
     match time.and_then(|time| Timestamp::from_millisecond(time).ok()) {
         Some(time) => format!("{millis} ({time})"),

@@ -7,7 +7,7 @@ use hyper_delay_engine::{
     sizes::Sizes,
 };
 use hyper_delay_fjall::Embedded;
-use hyper_delay_protocol::{Due, Schedule};
+use hyper_delay_protocol::{Due, Schedule, in_both_forms};
 use hyper_delay_store::{Durability, Store as _, StoreError};
 
 /// Tasks of a batch.
@@ -80,7 +80,7 @@ impl Importer {
 
     /// Writes a task. The error of the inner result is the reason why the task is refused. A delay
     /// counts from now. The original times of an exported task stay: its name and its content are those
-    /// of before, and it is due at the time of `schedule`.
+    /// of before, and it is due at the time of `schedule`. A task that exists already does not change.
     ///
     /// # Errors
     ///
@@ -101,7 +101,11 @@ impl Importer {
         }
         let expires_at = schedule.terms.as_ref().and_then(|terms| terms.expires_at);
         if let Some(at) = expires_at.filter(|at| *at <= now) {
-            return Ok(Err(format!("expires_at is {at}, which has passed")));
+            return Ok(Err(format!(
+                "expires_at is {}, which has passed: give a time after {}",
+                in_both_forms(at),
+                in_both_forms(now)
+            )));
         }
         let due_field = match schedule.due {
             Due::At(_) => "fire_at",
@@ -117,10 +121,15 @@ impl Importer {
                 in_flight: None,
             }
         });
-        if let (Some(at), Some(moved)) = (expires_at, &move_to)
-            && at <= moved.due.at()
+        let times = [
+            move_to.as_ref().map(|moved| (due_field, moved.due.at())),
+            original.fire_at.map(|at| ("original_fire_at", at)),
+        ];
+        let too_late = |at| times.into_iter().flatten().find(|(_, time)| at <= *time);
+        if let Some(at) = expires_at
+            && let Some((field, time)) = too_late(at)
         {
-            return Ok(Err(bad_expiry(at, due_field, moved.due.at())));
+            return Ok(Err(bad_expiry(at, field, time)));
         }
         let mut order = ScheduleOrder::of(schedule, (route, id), is_id_given, now);
         order.delay_ms = order.delay_ms.or(original.delay_ms);
@@ -141,9 +150,14 @@ impl Importer {
                 ));
             }
             Outcome::ExpiresBeforeDue => {
-                let field = original.fire_at.map_or(due_field, |_| "original_fire_at");
-                return Ok(Err(bad_expiry(expires_at.unwrap_or(now), field, fire_at)));
+                return Ok(Err(bad_expiry(
+                    expires_at.unwrap_or(now),
+                    due_field,
+                    fire_at,
+                )));
             }
+            // An earlier line has it, and has set when it is due.
+            Outcome::Same { .. } => return Ok(Ok(())),
             _ => {}
         }
         if let Some(move_to) = move_to {
@@ -173,7 +187,11 @@ impl Importer {
 
 /// Returns the message about a task that expires at or before the time that a field gives.
 fn bad_expiry(expires_at: u64, field: &str, time: u64) -> String {
-    format!("expires_at is {expires_at}: give a time after {field}, which is {time}")
+    format!(
+        "expires_at is {}: give a time after {field}, which is {}",
+        in_both_forms(expires_at),
+        in_both_forms(time)
+    )
 }
 
 impl OpenStore {

@@ -82,7 +82,7 @@ impl<S: Store> TaskRows<S> {
         let Some(value) = self.writes.get(Space::Names, key)? else {
             return Ok(None);
         };
-        Ok(Some(self.release.read(record::decode(&value)?)))
+        Ok(Some(self.release.decoded(record::decode(&value)?)))
     }
 
     /// Returns the key and the state of a task, if `revision` is the current one.
@@ -160,7 +160,7 @@ impl<S: Store> TaskRows<S> {
 
     /// Writes the state of a task and its entry.
     pub(super) fn put(&mut self, route: &str, id: &str, key: Bytes, name: &Name) {
-        let name = &*self.release.written(name);
+        let name = &*self.release.to_store(name);
         let (space, place) = entry_key(route, name);
         if let Place::Waiting(at) = name.place {
             self.low_water.lower(at, &mut self.writes);

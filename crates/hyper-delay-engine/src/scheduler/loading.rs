@@ -89,7 +89,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Whether a route may read parked tasks now.
     pub(super) fn has_route_to_refill(&self) -> bool {
-        !self.routes.has_no_refill_request() || self.has_memory_for_waiting_route()
+        self.routes.has_refill_request() || self.has_memory_for_waiting_route()
     }
 
     /// Whether there is room in memory for parked tasks of a route that waits for it.
@@ -127,7 +127,7 @@ impl<S: Store> Scheduler<S> {
         let limit = self.settings.ready;
         let Some(found) = route.read_parked(name, &self.view, limit, room)? else {
             if room == 0 && route.wants_parked(limit) {
-                self.routes.wait_for_memory(name);
+                self.routes.queue_for_memory(name);
             }
             return Ok(false);
         };

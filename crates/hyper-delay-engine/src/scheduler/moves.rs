@@ -12,7 +12,7 @@ use super::{
     task_table::PreviousState,
 };
 use crate::ledger::{MovedTask, NewDueTime, Op, Outcome, TaskMove, Unmoved};
-use hyper_delay_protocol::{Code, MoveTo, Refusal, Reply};
+use hyper_delay_protocol::{Code, MoveTo, Refusal, Reply, in_both_forms};
 use hyper_delay_store::{Store, record::Name};
 
 impl<S: Store> Scheduler<S> {
@@ -92,19 +92,21 @@ impl<S: Store> Scheduler<S> {
             }
             Outcome::NotMoved(Unmoved::InFlight) => moved_reply((route, id), true, None),
             Outcome::NotMoved(Unmoved::Dead) => {
-                let message = "the task is dead: kick it, with `kick` or `hyper-delay dead ROUTE --kick \
-                               ID`, to make it due now";
+                let message = "the task is dead: kick it, with `kick`, `POST /v1/dead/ROUTE/ID/kick` or \
+                               `hyper-delay dead ROUTE --kick ID`, to make it due now";
                 Reply::Error(refusal_of((route, id), Code::Dead, message.to_owned()))
             }
             Outcome::NotMoved(Unmoved::Expires(at)) => {
+                let at = in_both_forms(at);
                 let message = match due {
                     NewDueTime::NotAfter(_) => format!(
                         "expires_at is {at}, which has passed: schedule the task again with a later \
                          expires_at"
                     ),
                     NewDueTime::At(due) => format!(
-                        "due is {due}, and expires_at is {at}: give a time before that, or schedule \
-                         the task again with a later expires_at"
+                        "due is {}, and expires_at is {at}: give a time before that, or schedule the \
+                         task again with a later expires_at",
+                        in_both_forms(due)
                     ),
                 };
                 Reply::Error(refusal_of((route, id), Code::BadField, message))

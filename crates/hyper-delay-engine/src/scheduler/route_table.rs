@@ -20,7 +20,7 @@ pub(super) struct RouteTable {
     by_name: HashMap<Arc<str>, Route, KeyHash>,
     /// Routes that may have room for tasks that are parked on disk.
     wanting: FxHashSet<Arc<str>>,
-    /// Routes that have room for such tasks while the memory had none.
+    /// Routes whose refill waits for memory, the oldest first.
     waiting_for_memory: RouteQueue,
     departed: PendingDepartures,
 }
@@ -147,8 +147,8 @@ impl RouteTable {
         mem::take(&mut self.wanting)
     }
 
-    /// A route has room for what is parked, and the memory has none.
-    pub(super) fn wait_for_memory(&mut self, name: &Arc<str>) {
+    /// Queues the refill of a route until the memory has room.
+    pub(super) fn queue_for_memory(&mut self, name: &Arc<str>) {
         self.waiting_for_memory.push(name);
     }
 
@@ -162,9 +162,9 @@ impl RouteTable {
         !self.waiting_for_memory.is_empty()
     }
 
-    /// Whether no route may have room for what is parked.
-    pub(super) fn has_no_refill_request(&self) -> bool {
-        self.wanting.is_empty()
+    /// Whether any route may have room for what is parked.
+    pub(super) fn has_refill_request(&self) -> bool {
+        !self.wanting.is_empty()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Route)> {
@@ -198,15 +198,15 @@ mod tests {
             route.queue(position(seq));
         }
         routes.unqueue(&name, position(1), 2);
-        assert!(routes.has_no_refill_request(), "nothing is parked");
+        assert!(!routes.has_refill_request(), "nothing is parked");
         routes.note_parked(name.clone(), position(9));
         assert_eq!(routes.take_refill_requests().len(), 1);
         routes.request_refill_if_short(&name, 2);
-        assert!(routes.has_no_refill_request(), "two of two are queued");
+        assert!(!routes.has_refill_request(), "two of two are queued");
         routes.unqueue(&name, position(2), 2);
         assert!(routes.take_refill_requests().contains(ROUTE));
         routes.note_parked("other".into(), position(9));
-        assert!(routes.has_no_refill_request(), "it has no consumer");
+        assert!(!routes.has_refill_request(), "it has no consumer");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{scheduling::refusal_of, settings::SchedulerSettings};
 use crate::ledger::{Outcome, ScheduleOrder};
 use hyper_delay_config::Quota;
-use hyper_delay_protocol::{Code, Refusal};
+use hyper_delay_protocol::{Code, Refusal, in_both_forms};
 
 /// Returns the refusal of a schedule with that outcome.
 pub(super) fn schedule_refusal(
@@ -58,8 +58,8 @@ fn expires_before_due(order: &ScheduleOrder) -> String {
     let terms = order.terms.as_deref().copied().unwrap_or_default();
     format!(
         "expires_at is {}: give a time after the end of delay_ms, which is {}",
-        terms.expires_at.unwrap_or_default(),
-        order.fire_at
+        in_both_forms(terms.expires_at.unwrap_or_default()),
+        in_both_forms(order.fire_at)
     )
 }
 

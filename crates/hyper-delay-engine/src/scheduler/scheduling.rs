@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{CommitToken, RequestId, RouteRequest, Scheduler, rate_limits::RateKey};
 use crate::ledger::{Op, ScheduleOrder};
-use hyper_delay_protocol::{Code, Due, Refusal, Reply, access::Grant, trace_context};
+use hyper_delay_protocol::{
+    Code, Due, Refusal, Reply, access::Grant, in_both_forms, trace_context,
+};
 use hyper_delay_store::Store;
 
 impl<S: Store> Scheduler<S> {
@@ -100,7 +102,11 @@ impl<S: Store> Scheduler<S> {
         }
         let expires_at = order.terms.as_ref().and_then(|terms| terms.expires_at);
         if let Some(at) = expires_at.filter(|at| *at <= now) {
-            let message = format!("expires_at is {at}, which has passed: give a time after {now}");
+            let message = format!(
+                "expires_at is {}, which has passed: give a time after {}",
+                in_both_forms(at),
+                in_both_forms(now)
+            );
             return Some(refusal_of(order, Code::BadField, message));
         }
         let delivery = order.longest_delivery();

@@ -13,6 +13,7 @@ use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, To
 pub(crate) use self::{lost_tasks::LostTasks, sources::WithSources};
 
 use self::sources::chain;
+use super::shell;
 use crate::load::LoadError;
 use hyper_delay_archive::{backup::BackupError, salvage::SalvageError};
 use hyper_delay_config::ConfigError;
@@ -99,11 +100,15 @@ pub(crate) enum CommandError {
     )]
     InFlight { route: String, id: String },
     #[error(
-        "task {id:?} of route {route:?} is dead, so it is not moved: `hyper-delay dead {route} --kick \
-         {id}` makes it due now, with all its attempts"
+        "task {id:?} of route {route:?} is dead, so it is not moved: `{}` makes it due now, with all \
+         its attempts",
+        shell::kick(route, id)
     )]
     Dead { route: String, id: String },
-    #[error("route {route:?} has no dead letter {id:?}: list them with `hyper-delay dead {route}`")]
+    #[error(
+        "route {route:?} has no dead letter {id:?}: list them with `{}`",
+        shell::list_dead(route)
+    )]
     NoDeadLetter { route: String, id: String },
     #[error("job {number} is not running: list the jobs with `hyper-delay jobs`")]
     NoJob { number: u64 },

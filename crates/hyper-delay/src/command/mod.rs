@@ -7,6 +7,7 @@ mod error;
 mod log;
 mod output;
 mod remote;
+mod shell;
 mod task_format;
 mod time_format;
 

@@ -1,12 +1,10 @@
 //! Parsing and formatting of times on the command line.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use hyper_delay_protocol::{Rfc3339Error, parse_rfc_3339};
+use hyper_delay_engine::clock::Clock;
+use hyper_delay_protocol::{EXACT, Rfc3339Error, parse_rfc_3339};
 use jiff::Timestamp;
-
-/// The latest `fire_at` of the protocol.
-const LATEST: u64 = 1 << 53;
 
 /// Values of `fire_at` that the server refuses, as they look like Unix seconds.
 const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
@@ -35,16 +33,15 @@ pub(super) fn parse_time(text: &str) -> Result<u64, String> {
         ));
     }
     millis
-        .filter(|millis| *millis <= LATEST)
+        .filter(|millis| *millis <= EXACT)
         .ok_or_else(|| CURE.to_owned())
 }
 
 /// Returns the Unix milliseconds of a time from now, rounded up. At most the latest time of the
 /// protocol.
 pub(super) fn millis_from_now(after: Duration) -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let at = now.unwrap_or_default().saturating_add(after);
-    u64::try_from(at.as_nanos().div_ceil(1_000_000)).map_or(LATEST, |millis| millis.min(LATEST))
+    let at = Duration::from_nanos(Clock::new().now().wall_nanos).saturating_add(after);
+    u64::try_from(at.as_nanos().div_ceil(1_000_000)).map_or(EXACT, |millis| millis.min(EXACT))
 }
 
 /// Formats Unix milliseconds in RFC 3339, or as a number if RFC 3339 cannot represent them.

@@ -168,9 +168,22 @@ fn dead_letters_are_selected_deleted_and_kicked() {
     ] {
         let failed = server.run(moved).failed(1);
         let cure = "task \"four\" of route \"a\" is dead, so it is not moved: `hyper-delay dead a \
-                    --kick four` makes it due now";
+                    --kick=four` makes it due now";
         assert!(failed.contains(cure), "{failed}");
     }
+    bury(&server, &["-it's five"]);
+    let run_now = ["run-now", "--", "a", "-it's five"];
+    let failed = server.run(&run_now).failed(1);
+    let cure = r"`hyper-delay dead a --kick='-it'\''s five'` makes it due now";
+    assert!(failed.contains(cure), "{failed}");
+    let kicked = server.run(&["dead", "a", "--kick=-it's five"]).done();
+    assert_eq!(kicked, "-it's five on a is due now\n");
+    server.run(&["cancel", "--", "a", "-it's five"]).done();
+    let failed = server.run(&["dead", "a", "--kick=-it's five"]).failed(1);
+    assert!(
+        failed.ends_with("list them with `hyper-delay dead a`\n"),
+        "{failed}"
+    );
     let kicked = server.run(&["dead", "a", "--kick-all"]).done();
     assert_eq!(kicked, "due now: 1\n");
     let audit = server.run(&["audit"]).done();

@@ -50,6 +50,21 @@ fn a_moved_task_keeps_its_content_in_a_new_store() {
 }
 
 #[test]
+fn a_line_of_a_task_that_exists_does_not_move_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let at = later();
+    let line = |due: u64| {
+        json!({"kind": "schedule", "id": "a", "route_key": "r", "fire_at": due,
+            "original_fire_at": at})
+    };
+    let lines = format!("{}\n{}\n", line(at + 9_000), line(at - 9_000));
+    let said = run_with(path, &["import", "-", "--to", "new"], lines.as_bytes()).done();
+    assert_eq!(said, "imported 2, refused 0\n");
+    assert_eq!(exported(path, "new")["a"]["fire_at"], at + 9_000);
+}
+
+#[test]
 fn a_task_that_expires_before_one_of_its_times_is_refused_by_the_name_of_the_field() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -66,20 +81,22 @@ fn a_task_that_expires_before_one_of_its_times_is_refused_by_the_name_of_the_fie
         std::fs::remove_dir_all(path.join("new")).unwrap();
         ended.failed(3)
     };
-    let start = format!("line 1: expires_at is {expires_at}: give a time after");
-    let error = refused(json!({"fire_at": 1, "original_delay_ms": 5,
-        "original_fire_at": expires_at}));
-    let expected = format!("{start} original_fire_at, which is {expires_at}\n");
-    assert!(error.contains(&expected), "{error}");
+    let start = format!("line 1: expires_at is {expires_at} (");
+    for original_delay in [json!(5), json!(null)] {
+        let error = refused(json!({"fire_at": 1, "original_delay_ms": original_delay,
+            "original_fire_at": expires_at}));
+        let cure = format!("): give a time after original_fire_at, which is {expires_at} (");
+        assert!(error.contains(&start) && error.contains(&cure), "{error}");
+    }
     // It is due at the end of the delay, and is not written with another time.
     for original in [json!(null), json!(1)] {
         let error = refused(json!({"delay_ms": 90_000_000, "original_fire_at": original}));
-        let expected = format!("{start} the end of delay_ms, which is ");
-        assert!(error.contains(&expected), "{error}");
+        let cure = "): give a time after the end of delay_ms, which is ";
+        assert!(error.contains(&start) && error.contains(cure), "{error}");
     }
     let error = refused(json!({"fire_at": 1, "original_fire_at": u64::MAX}));
     assert!(
-        error.contains("line 1: original_fire_at is 18446744073709551615: give milliseconds"),
+        error.contains("line 1: original_fire_at is 18446744073709551615: give Unix milliseconds"),
         "{error}"
     );
 }

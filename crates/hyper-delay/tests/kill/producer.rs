@@ -315,11 +315,11 @@ fn has_expired(pending: &Pending, reply: &Value, now: u64) -> bool {
     let Some(at) = request["expires_at"].as_u64().filter(|_| is_schedule) else {
         return false;
     };
-    let starts = |message: String| text(reply, "message").starts_with(&message);
+    let message = text(reply, "message");
+    if !message.starts_with(&format!("expires_at is {at} (")) {
+        return false;
+    }
     let end = now + request["delay_ms"].as_u64().unwrap_or(0);
-    at <= now && starts(format!("expires_at is {at}, which has passed"))
-        || at <= end
-            && starts(format!(
-                "expires_at is {at}: give a time after the end of delay_ms"
-            ))
+    at <= now && message.contains("), which has passed: give a time after ")
+        || at <= end && message.contains("): give a time after the end of delay_ms")
 }

@@ -212,7 +212,9 @@ fn a_time_of_expiry_that_has_passed_is_refused() {
     assert_eq!(refused["code"], "bad_field");
     let message = refused["message"].as_str().unwrap();
     assert!(
-        message.starts_with("expires_at is 5, which has passed: give a time after "),
+        message.starts_with(
+            "expires_at is 5 (1970-01-01T00:00:00.005Z), which has passed: give a time after "
+        ),
         "{message}"
     );
 }

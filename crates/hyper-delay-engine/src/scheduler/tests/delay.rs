@@ -73,9 +73,9 @@ fn a_task_that_would_expire_before_its_delay_is_over_is_refused() {
     let mut world = world();
     schedule(&mut world, DELAY, Some(START + DELAY));
     let end = START + DELAY;
-    let message =
-        format!("expires_at is {end}: give a time after the end of delay_ms, which is {end}");
-    assert_eq!(last_reply(&world), Err((Code::BadField, &*message)));
+    let message = "expires_at is 1000000250 (1970-01-12T13:46:40.25Z): give a time after the end of \
+                   delay_ms, which is 1000000250 (1970-01-12T13:46:40.25Z)";
+    assert_eq!(last_reply(&world), Err((Code::BadField, message)));
     schedule(&mut world, DELAY, Some(end + 1));
     assert_eq!(last_reply(&world), Ok(end));
 }

@@ -215,7 +215,7 @@ fn busy_producers_do_not_keep_the_window_from_being_read() {
 /// The only queued task of a route cannot go to the only consumer, which has its id in flight. The
 /// memory is full when the tasks behind it are to be read.
 #[test]
-fn a_route_reads_what_is_parked_when_another_one_leaves_it_memory() {
+fn a_route_reads_parked_tasks_once_acks_of_another_route_free_memory() {
     let mut world = World::new(60_000, 2, 4);
     let (held, other) = (world.connect(&["held"]), world.connect(&[]));
     world.register_with_credit(other, "other", 5);

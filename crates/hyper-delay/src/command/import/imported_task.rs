@@ -1,17 +1,15 @@
 //! Lines of an export.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use hyper_delay_archive::backup::OriginalTimes;
 use hyper_delay_client::Task;
-use hyper_delay_protocol::{Compression, Due, Request, Schedule, TaskRequest, Terms};
+use hyper_delay_engine::clock::Clock;
+use hyper_delay_protocol::{
+    Compression, Due, Request, Schedule, TaskRequest, Terms, read_delay, read_time,
+};
 use serde::Deserialize;
-
-/// The latest time and the longest delay of the protocol, in milliseconds.
-const LATEST: u64 = 1 << 53;
+use serde_json::value::RawValue;
 
 /// A task of an export.
 #[derive(Debug)]
@@ -25,9 +23,11 @@ pub(super) struct ImportedTask {
 
 /// The fields of an exported line that a server ignores.
 #[derive(Debug, Deserialize)]
-struct ExportedFields {
-    original_delay_ms: Option<u64>,
-    original_fire_at: Option<u64>,
+struct ExportedFields<'a> {
+    #[serde(borrow)]
+    original_delay_ms: Option<&'a RawValue>,
+    #[serde(borrow)]
+    original_fire_at: Option<&'a RawValue>,
 }
 
 impl ImportedTask {
@@ -53,13 +53,12 @@ impl ImportedTask {
         })
     }
 
-    /// Returns whether its time has passed.
+    /// Returns whether it has expired.
     pub(super) fn has_expired(&self) -> bool {
         let terms = self.schedule.terms.as_ref();
         let expires_at = terms.and_then(|terms| terms.expires_at);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |now| now.as_millis());
-        expires_at.is_some_and(|at| u128::from(at) <= now)
+        let now = Clock::new().now().wall_millis();
+        expires_at.is_some_and(|at| at <= now)
     }
 
     /// Returns the task that a client schedules.
@@ -116,19 +115,9 @@ fn with_terms(mut task: Task, terms: &Terms) -> Task {
 /// Returns what an exported task was scheduled with.
 fn original_times(line: &[u8]) -> Result<OriginalTimes, String> {
     let fields = serde_json::from_slice(line);
-    let fields: ExportedFields = fields.map_err(|error| error.to_string())?;
-    for (name, value) in [
-        ("original_delay_ms", fields.original_delay_ms),
-        ("original_fire_at", fields.original_fire_at),
-    ] {
-        if let Some(value) = value.filter(|value| *value > LATEST) {
-            return Err(format!(
-                "{name} is {value}: give milliseconds from 0 to 2^53, as `hyper-delay export` does"
-            ));
-        }
-    }
+    let fields: ExportedFields<'_> = fields.map_err(|error| error.to_string())?;
     Ok(OriginalTimes {
-        delay_ms: fields.original_delay_ms,
-        fire_at: fields.original_fire_at,
+        delay_ms: read_delay("original_delay_ms", fields.original_delay_ms)?,
+        fire_at: read_time("original_fire_at", fields.original_fire_at)?,
     })
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn original_times_are_read_and_have_no_other_kind() {
+fn original_times_are_read_like_the_time_and_the_delay_of_a_schedule() {
     let read = |field: &str| {
         let line = format!(r#"{{"kind":"schedule","id":"a","route_key":"r","fire_at":1{field}}}"#);
         ImportedTask::read(line.as_bytes())
@@ -11,15 +11,37 @@ fn original_times_are_read_and_have_no_other_kind() {
     assert_eq!(read(r#","original_delay_ms":null"#), Ok((None, None)));
     assert_eq!(read(r#","original_delay_ms":5"#), Ok((Some(5), None)));
     assert_eq!(read(r#","original_fire_at":7"#), Ok((None, Some(7))));
-    assert!(read(r#","original_delay_ms":"5""#).is_err());
-    assert!(read(r#","original_fire_at":"soon""#).is_err());
-    for field in ["original_delay_ms", "original_fire_at"] {
-        let value = |value: u64| read(&format!(r#","{field}":{value}"#));
-        value(1 << 53).unwrap();
-        let error = value((1 << 53) + 1).unwrap_err();
-        let start = format!("{field} is 9007199254740993: give milliseconds from 0 to 2^53");
+    assert_eq!(
+        read(r#","original_fire_at":"2024-11-26T11:20:00+01:00""#),
+        Ok((None, Some(1_732_616_400_000)))
+    );
+    let latest = 1 << 53;
+    assert_eq!(
+        read(r#","original_delay_ms":9007199254740992,"original_fire_at":9007199254740992"#),
+        Ok((Some(latest), Some(latest)))
+    );
+    let delay = "milliseconds from 0 to 2^53, as a whole number";
+    let time =
+        "Unix milliseconds from 0 to 2^53, as a whole number, or a time in RFC 3339 such as ";
+    for (field, value, cure) in [
+        ("original_delay_ms", "9007199254740993", delay),
+        ("original_delay_ms", "\"5\"", delay),
+        ("original_delay_ms", "-1", delay),
+        ("original_fire_at", "9007199254740993", time),
+        ("original_fire_at", "\"soon\"", time),
+        ("original_fire_at", "1.5", time),
+        ("original_fire_at", "{}", time),
+    ] {
+        let error = read(&format!(r#","{field}":{value}"#)).unwrap_err();
+        let start = format!("{field} is {value}: give {cure}");
         assert!(error.starts_with(&start), "{error}");
     }
+    let error = "original_fire_at is 1732616400: this looks like Unix seconds; multiply it by 1000 to \
+                 give Unix milliseconds";
+    assert_eq!(
+        read(r#","original_fire_at":1732616400"#),
+        Err(error.to_owned())
+    );
 }
 
 #[test]
