@@ -25,6 +25,8 @@ struct StoredJob {
     job: BulkJob,
     /// The tasks of its route when it began.
     tasks: Vec<(TaskName, u64, Place)>,
+    /// Those that have left their place since. Others can have moved them, and it back again.
+    placed_anew: BTreeSet<TaskName>,
 }
 
 impl StoredJob {
@@ -74,6 +76,15 @@ impl StoredJobs {
         })
     }
 
+    /// A task has another place.
+    pub(super) fn placed_anew(&mut self, name: &TaskName) {
+        for stored in self.by_number.values_mut() {
+            if stored.is_running() && *stored.job.route == *name.route {
+                stored.placed_anew.insert(name.clone());
+            }
+        }
+    }
+
     /// A bulk operation begins or continues.
     pub(super) fn put(
         &mut self,
@@ -90,6 +101,7 @@ impl StoredJobs {
             let tasks = of_route.map(|(name, task)| (name.clone(), task.seq, task.place));
             let stored = StoredJob {
                 tasks: tasks.collect(),
+                placed_anew: BTreeSet::new(),
                 job,
             };
             self.by_number.insert(number, stored);
@@ -138,7 +150,8 @@ impl StoredJobs {
                 let is_same = |task: &StoredTask| match stored.job.act {
                     JobAction::Purge => task.seq == *seq && is_idle(*place, task),
                     JobAction::Move => {
-                        (task.seq, task.place) == (*seq, *place) && is_idle(*place, task)
+                        let stays = (task.seq, task.place) == (*seq, *place);
+                        stays && !stored.placed_anew.contains(name) && is_idle(*place, task)
                     }
                     _ => (task.seq, task.place) == (*seq, *place),
                 };

@@ -82,6 +82,9 @@ impl StoredShard {
             None => self.tasks.remove(name),
         };
         let of_both = before.zip(task);
+        if of_both.is_some_and(|(before, task)| before.place != task.place) {
+            self.jobs.placed_anew(name);
+        }
         let is_same = of_both.is_some_and(|(before, task)| before.seq == task.seq);
         let is_pending = |task: Option<StoredTask>| task.is_some_and(|task| !task.is_dead());
         if is_pending(before) && !(is_same && is_pending(task)) {
