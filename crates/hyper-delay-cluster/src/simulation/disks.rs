@@ -143,7 +143,8 @@ impl World {
     }
 
     /// Returns whether the cluster must bear the loss of a disk: the other nodes have said what they
-    /// have, and by that each shard is on one of them.
+    /// have, and by that each shard is on one of them, whose disk is not damaged: a damage that a node
+    /// has not met is the loss of that disk.
     fn may_lose_disk(&self, lost: usize) -> bool {
         if self.is_faultless() || self.at < self.disks.last + PAUSE {
             return false;
@@ -151,7 +152,11 @@ impl World {
         (0..self.charter.shards).all(|shard| {
             let first = self.first(ShardId(shard));
             let mut others = (0..self.nodes.len()).filter(|node| *node != lost);
-            others.any(|node| self.reported(node, shard) + 1 >= first)
+            let has_all = |node| {
+                let (reported, synced) = (self.reported(node, shard), self.synced_on(node, shard));
+                reported.min(synced) + 1 >= first
+            };
+            others.any(has_all)
         }) && (0..self.nodes.len()).all(|node| node == lost || self.has_reported(node))
     }
 
