@@ -1,6 +1,4 @@
-mod admission;
 mod leader;
-mod loans;
 mod random;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use race_wheel::{Key, Tick};
 
 use super::{
-    CommitToken, ConsumerId, CopyId, Scheduler, UnansweredDelivery,
+    ConsumerId, CopyId, Scheduler, UnansweredDelivery,
     consumer::DeliveryCopy,
     inherited_deliveries::InheritedRound,
     round::{Round, VoidedCopy},
@@ -147,10 +147,7 @@ impl<S: Store> Scheduler<S> {
             }
             VoidedCopy::Only => {
                 task.avoid(Some(consumer));
-                // If it is parked now and read again, its next round has another number.
-                let op = task.count(seq);
                 self.tasks.end_round(seq, &mut self.timers);
-                self.submit(op, CommitToken::None);
                 self.offer_again(seq);
             }
         }

@@ -23,7 +23,6 @@ struct World {
     /// Requests without an answer, by their place in the model.
     pending: Vec<(ConsumerId, Pending, usize)>,
     now: Tick,
-    /// From 1 on. None has 0.
     seq: u64,
 }
 
@@ -42,7 +41,7 @@ impl World {
             loans: LoansOfAll::default(),
             pending: Vec::new(),
             now: Tick::new(1_000),
-            seq: 1,
+            seq: 0,
         }
     }
 

@@ -3,7 +3,6 @@
 mod cancel;
 mod detached;
 mod removal;
-mod waiting_ids;
 mod withheld;
 
 use std::time::Duration;
