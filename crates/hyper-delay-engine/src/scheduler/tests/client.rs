@@ -14,7 +14,9 @@ pub(super) type Name = (Arc<str>, Arc<str>);
 
 /// Whether a move was refused: the task is dead, or expires before.
 fn is_of_a_move(refusal: &Refusal) -> bool {
-    refusal.code == Code::Dead || refusal.message.starts_with("due is ")
+    let message = &refusal.message;
+    let is_late = message.starts_with("due is ") || message.contains("schedule the task again");
+    refusal.code == Code::Dead || is_late
 }
 
 /// What a client knows of a task. Requests are numbered.
