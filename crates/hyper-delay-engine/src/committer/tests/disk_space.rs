@@ -158,8 +158,6 @@ fn on_a_disk_with_little_room_each_group_has_a_maximum_size_and_its_own_room() {
     assert!(store.calls().disk_space_checks > 3);
 }
 
-/// A server on a file system that reports no free bytes has only marks to write, if it takes no task.
-
 #[test]
 fn on_a_disk_with_little_room_a_group_waits_until_the_one_before_is_written() {
     let store = Arc::new(Fake::default());

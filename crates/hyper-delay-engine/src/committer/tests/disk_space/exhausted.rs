@@ -90,6 +90,7 @@ fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
     }
 }
 
+/// A server on a file system that reports no free bytes has only marks to write, if it takes no task.
 #[test]
 fn marks_do_not_wait_on_an_exhausted_disk() {
     let mark = || CommitJob {
