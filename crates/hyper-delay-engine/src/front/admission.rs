@@ -64,8 +64,8 @@ impl<O: Origin> Front<O> {
 
     /// An id is free on a connection. Returns the next delivery of it, which counts as in flight from
     /// now on, and the compressions that the connection accepts. `None` instead of them: it goes back
-    /// as never sent, as its task has expired, the connection takes no more, or its credit was lowered
-    /// meanwhile.
+    /// as never sent, as its task has expired, it is too late to write it, the connection takes no more,
+    /// or its credit was lowered meanwhile.
     pub fn release(
         &mut self,
         consumer: ConsumerId,
@@ -83,6 +83,7 @@ impl<O: Origin> Front<O> {
         let delivery = delivery?;
         let goes_back = connection.is_closing
             || delivery.origin.has_expired(now)
+            || delivery.write_by <= now
             || connection.has_too_many(now, 0);
         let accept = (!goes_back).then(|| connection.options.accept());
         Some((delivery, accept))

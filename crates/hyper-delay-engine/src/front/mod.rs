@@ -330,19 +330,22 @@ impl<O: Origin> Front<O> {
         }
     }
 
-    /// Counts the routes, and opens or ends the loan of a shard with its first or last one.
+    /// Counts the routes, and ends the loan of a shard with its last one.
     fn note(&mut self, consumer: ConsumerId, route: &str, effect: Effect) {
         match effect {
             Effect::Unchanged => {}
-            Effect::Gained => self.routes += 1,
-            Effect::Lost => {
-                self.routes -= 1;
-                let shard = self.shard_of(route);
-                // The only scheduler can keep all of it.
-                if self.shards > 1 && !self.has_route_of(consumer, shard) {
-                    self.retire(consumer, shard);
-                }
-            }
+            Effect::Gained => return self.routes += 1,
+            Effect::Lost => self.routes -= 1,
+        }
+        // The only scheduler can keep all of it.
+        if self.shards == 1 {
+            return;
+        }
+        let shard = self.shard_of(route);
+        // A route counts for the connection that a schedule without an answer needs, though its
+        // scheduler may have it no longer.
+        if !self.has_route_of(consumer, shard) {
+            self.retire(consumer, shard);
         }
     }
 }

@@ -1,4 +1,6 @@
+mod admission;
 mod leader;
+mod loans;
 mod random;
 
 use super::*;

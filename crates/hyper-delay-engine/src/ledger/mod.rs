@@ -155,6 +155,8 @@ impl<S: Store> Ledger<S> {
                     Place::Waiting(at) => Place::Parked(at),
                     other => other,
                 },
+                // A parked task leaves the memory, and the numbers of its rounds are not used again.
+                attempt: name.attempt.max(revision.attempt),
                 ..name
             }),
             Op::Bury {

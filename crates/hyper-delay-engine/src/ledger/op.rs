@@ -26,7 +26,7 @@ pub enum Op {
         /// How the round has failed. `None` if it was no failure: the last one stays.
         failure: Option<Box<LastFailure>>,
     },
-    /// Parks a due task that no consumer can take.
+    /// Parks a due task that no consumer can take. The number of its round is stored, too.
     Park(TaskRevision),
     /// Makes a task a dead letter: its last round failed, or its content cannot be read.
     Bury {

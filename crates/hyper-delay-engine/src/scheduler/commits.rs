@@ -98,7 +98,9 @@ impl<S: Store> Scheduler<S> {
         if let Some(at) = task.expires_at() {
             self.expiry.add(at);
         }
+        // A round that began before this was reported keeps its number.
         if let Some((old, _)) = replaced.and_then(|old| self.remove_task(old))
+            && self.tasks.round(seq).is_none()
             && task.use_attempts(old.attempt())
         {
             self.submit(task.count(seq), CommitToken::None);

@@ -23,6 +23,7 @@ struct World {
     /// Requests without an answer, by their place in the model.
     pending: Vec<(ConsumerId, Pending, usize)>,
     now: Tick,
+    /// From 1 on. None has 0.
     seq: u64,
 }
 
@@ -41,7 +42,7 @@ impl World {
             loans: LoansOfAll::default(),
             pending: Vec::new(),
             now: Tick::new(1_000),
-            seq: 0,
+            seq: 1,
         }
     }
 

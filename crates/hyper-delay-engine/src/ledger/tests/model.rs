@@ -150,6 +150,7 @@ impl Model {
                 if let Place::Waiting(at) = task.place {
                     task.place = Place::Parked(at);
                 }
+                task.attempt = task.attempt.max(revision.attempt);
             }),
             Op::Bury {
                 revision,

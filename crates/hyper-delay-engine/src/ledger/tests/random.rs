@@ -151,7 +151,10 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             failures: small,
             failure: (!stale).then(|| failure(at, (at % 2 == 0).then_some("no disk"))),
         },
-        7 => Op::Park(revision),
+        7 => Op::Park(TaskRevision {
+            attempt: small,
+            ..revision
+        }),
         8 => Op::Bury {
             attempt: revision.attempt,
             revision,

@@ -1,6 +1,6 @@
 //! The numbers of rounds tell deliveries apart.
 
-use super::{Step, World, world::START};
+use super::{Step, World, invariants, world::START};
 use hyper_delay_config::Config;
 use hyper_delay_protocol::{Reply, TaskRequest};
 
@@ -112,4 +112,42 @@ fn a_late_ack_returns_the_credit_of_the_latest_copy_of_the_same_consumer() {
     world.schedule_on("route", "task", START, 1, true);
     world.run(1_000);
     assert_eq!(&*world.deliveries[3].id, "task");
+}
+
+#[test]
+fn a_round_that_begins_before_its_schedule_is_reported_keeps_its_number() {
+    let mut world = World::new(200, 64, 16);
+    for _ in 0..3 {
+        world.connect(&["route"]);
+    }
+    let replace = |world: &mut World, payload| {
+        world.schedule_on("route", "task", START, payload, true);
+    };
+    world.schedule("task", START);
+    replace(&mut world, 1);
+    world.step(Step::Commit);
+    replace(&mut world, 2);
+    // The copy of the first revision is not sent, as that is gone.
+    world.step(Step::Tell);
+    world.step(Step::Commit);
+    world.step(Step::Tick);
+    let read = world.deliveries.last().unwrap().clone();
+    let number = |world: &World| {
+        world
+            .server
+            .scheduler()
+            .tasks
+            .get(read.seq)
+            .unwrap()
+            .attempt()
+    };
+    assert_eq!((read.attempt, number(&world)), (1, 1));
+    world.step(Step::Tell);
+    assert_eq!(number(&world), 1, "what it replaced had two rounds");
+    invariants::check(&world);
+    world.nack_delivery(&read, Some(0));
+    world.settle();
+    invariants::check(&world);
+    let rounds: Vec<u32> = world.deliveries.iter().map(|it| it.attempt).collect();
+    assert_eq!(rounds, [2, 1, 2]);
 }

@@ -3,6 +3,7 @@
 mod cancel;
 mod detached;
 mod removal;
+mod waiting_ids;
 mod withheld;
 
 use std::time::Duration;

@@ -236,10 +236,9 @@ impl World {
         let mut next = self.model.sent.remove(place);
         next.state = State::Sent;
         next.is_in_flight = true;
-        let (seq, goes_back) = (
-            next.delivery.seq,
-            self.model.closing.contains(&connection) || next.delivery.origin.has_expired(now),
-        );
+        let seq = next.delivery.seq;
+        let is_late = next.delivery.write_by <= now || next.delivery.origin.has_expired(now);
+        let goes_back = is_late || self.model.closing.contains(&connection);
         self.model.sent.push(next);
         let goes_back = goes_back || self.has_too_many(connection, 0);
         let accept = self.model.accept(connection);
@@ -249,6 +248,10 @@ impl World {
 
     pub(super) fn pass(&mut self) {
         self.now = self.now + self.random.u64(0..40);
+        if self.random.u8(0..4) == 0 {
+            // Answers can come before the front looks at the time.
+            return;
+        }
         let now = self.now;
         let next = self.front.next();
         let (late, free) = self.front.expire(now);
