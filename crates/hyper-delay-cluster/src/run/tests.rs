@@ -6,8 +6,9 @@ mod stalled;
 
 use std::{
     collections::BTreeMap,
+    fs,
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -32,7 +33,10 @@ use crate::{
 };
 use hyper_delay_config::Config;
 use hyper_delay_engine::sizes::Sizes;
-use hyper_delay_fjall::node_directory::NodeDirectory;
+use hyper_delay_fjall::{
+    data_directory::SHARDS as SHARD_FOLDER, lock as lock_store, node_directory::NodeDirectory,
+};
+use hyper_delay_store::StoreError;
 
 const SHARDS: u16 = 4;
 /// A slow machine can lose a lease. It costs a test time and nothing else.
@@ -104,7 +108,7 @@ impl Nodes {
         let link = self.links[node];
         let data_dir = self.disks[node].path().join("db");
         let begun = Instant::now();
-        while let Err(error) = NodeDirectory::lock(&data_dir, SHARDS) {
+        while let Err(error) = is_free(&data_dir) {
             assert!(begun.elapsed() < PATIENCE, "{error}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -186,6 +190,16 @@ impl Nodes {
             self.kill(node).await;
         }
     }
+}
+
+/// Fails while a node has the data directory, or the store of a shard in it, open.
+fn is_free(data_dir: &Path) -> Result<(), StoreError> {
+    NodeDirectory::lock(data_dir, SHARDS)?;
+    let shards = fs::read_dir(data_dir.join(SHARD_FOLDER)).unwrap();
+    for shard in shards {
+        lock_store(&shard.unwrap().path())?;
+    }
+    Ok(())
 }
 
 /// Runs what blocks beside the nodes.
