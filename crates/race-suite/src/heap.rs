@@ -1,5 +1,7 @@
 //! Races on the heap, whose attempts have wakers of their own.
 
+use alloc::vec::Vec;
+
 use race_core::Race;
 
 use crate::{
@@ -48,13 +50,16 @@ async fn heap_race_has_room_for_many<X: Target>(check: &Check<'_, X>) {
     let list = [ok(50)];
     let attempts = check.candidates(&list).endless().take(16);
     let mut race = Race::at(check.timer()).of(ms(0), attempts);
-    let mut finished = 0;
+    let mut finished = Vec::new();
     while let Some((index, output)) = race.next().await {
-        check.same("order", index, finished);
         check.same("output", output, Ok(50));
-        finished += 1;
+        finished.push(index);
     }
-    check.same("completions", finished, 16);
+    if X::CLOCK == ClockKind::Real {
+        // Timers for the same time can fire in any order.
+        finished.sort_unstable();
+    }
+    check.same("finished", finished, (0..16).collect());
     check.time_is(50);
 }
 

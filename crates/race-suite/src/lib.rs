@@ -46,6 +46,9 @@
 
 #![no_std]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
 mod attempt;
 mod check;
 mod suite;
