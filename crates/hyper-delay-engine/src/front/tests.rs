@@ -45,6 +45,15 @@ impl<O: Origin> Front<O> {
         let mut queued = self.connections[&consumer].deliveries.queued_of(id);
         queued.any(|it| (it.seq, it.attempt) == copy)
     }
+
+    /// Returns the deliveries that wait for their ids: connection, revision, round.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (ConsumerId, u64, u32)> {
+        self.waiting.iter().flat_map(|consumer| {
+            let connection = self.connections.get(consumer).into_iter();
+            let queued = connection.flat_map(|it| it.deliveries.queued());
+            queued.map(|it| (*consumer, it.seq, it.attempt))
+        })
+    }
 }
 
 fn front(config: &Config) -> Front<()> {

@@ -16,6 +16,11 @@ impl<O: Origin> Deliveries<O> {
     pub(in crate::front) fn queued_of(&self, id: &str) -> impl Iterator<Item = &Delivery<O>> {
         self.queued.get(id).into_iter().flatten()
     }
+
+    /// Returns all that wait for their ids.
+    pub(in crate::front) fn queued(&self) -> impl Iterator<Item = &Delivery<O>> {
+        self.queued.values().flatten()
+    }
 }
 
 const NOW: Tick = Tick::new(100);

@@ -12,7 +12,7 @@ use race_wheel::Tick;
 use super::{World, world::Delivered};
 use crate::ledger::TaskRevision;
 use crate::scheduler::{
-    ConsumerId, CreditChange, GoneCopy, Nack, SchedulerInput, UnansweredDelivery,
+    ConsumerId, CopyId, CreditChange, GoneCopy, Nack, SchedulerInput, UnansweredDelivery,
     consumer::Consumer, rate_limits::RateKey,
 };
 use hyper_delay_store::{
@@ -31,6 +31,9 @@ pub(super) struct Nodes {
     /// The revisions that are not to be delivered until then, because a connection has a copy, or
     /// none is known to have.
     barred: BTreeMap<(u64, Option<ConsumerId>), Tick>,
+    /// The copies that waited for their ids when the scheduler began to hold deliveries: connection,
+    /// revision, round.
+    sent_before_hold: BTreeSet<(ConsumerId, u64, u32)>,
 }
 
 /// The credit of a connection.
@@ -91,6 +94,14 @@ impl Nodes {
         }
     }
 
+    /// A copy of a revision was not written. Another one of its id can be in flight.
+    pub(super) fn unsent(&mut self, copy: &CopyId) {
+        let held = self.held.get(&(copy.consumer, copy.id.clone()));
+        if held.is_some_and(|(seq, _)| *seq == copy.seq) {
+            self.answered(copy.consumer, &copy.id);
+        }
+    }
+
     pub(super) fn closed(&mut self, consumer: ConsumerId) {
         let held = self.held.keys().filter(|(holder, _)| *holder == consumer);
         let ids: Vec<Arc<str>> = held.map(|(_, id)| id.clone()).collect();
@@ -124,6 +135,23 @@ impl World {
         self.lead(SchedulerInput::Recalled(consumer, credit as u16));
     }
 
+    /// The scheduler is to hold deliveries. It has sent those that wait for their ids by then.
+    pub(super) fn note_hold(&mut self) {
+        if !self.server.scheduler().takeover.holds_deliveries() {
+            self.nodes.sent_before_hold = self.server.front().waiting().collect();
+        }
+    }
+
+    /// While deliveries are held, a connection gets only what was sent before.
+    pub(super) fn check_hold(&self, delivery: &Delivered) {
+        let copy = (delivery.consumer, delivery.seq, delivery.attempt);
+        assert!(
+            !self.server.scheduler().takeover.holds_deliveries()
+                || self.nodes.sent_before_hold.contains(&copy),
+            "{delivery:?} is delivered"
+        );
+    }
+
     /// A connection has a delivery of an earlier leader.
     pub(super) fn adopt(&mut self, consumer: ConsumerId, adopted: UnansweredDelivery) {
         let until = self.now.after(adopted.left);
@@ -145,13 +173,13 @@ impl World {
 
     /// Whether a connection has a copy of the current round. Another leader can have sent a copy
     /// with the same round number: that one does not delay the next delivery.
-    fn is_of_round(&self, consumer: ConsumerId, copy: &UnansweredDelivery) -> bool {
+    pub(super) fn is_of_round(&self, consumer: ConsumerId, copy: &UnansweredDelivery) -> bool {
         let round = self.server.scheduler().tasks.round(copy.seq);
         round.is_some_and(|round| round.holders().any(|holder| holder == consumer))
     }
 
     /// Whether a copy is of a round that this leader has not begun.
-    fn is_of_next_round(&self, adopted: &UnansweredDelivery) -> bool {
+    pub(super) fn is_of_next_round(&self, adopted: &UnansweredDelivery) -> bool {
         let UnansweredDelivery { seq, attempt, .. } = adopted;
         if let Some(round) = self.server.scheduler().tasks.round(*seq) {
             return round.previous_round().is_some_and(|after| *attempt > after);

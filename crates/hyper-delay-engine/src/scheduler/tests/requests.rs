@@ -1,12 +1,12 @@
 //! The requests of connections in random histories.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{World, delivered::Delivered};
 use crate::ledger::{Actor, Op};
 use crate::{
     front::{ClientRequest, FrontInput, ReplyTo},
-    scheduler::{ConsumerId, OperatorRequest},
+    scheduler::{ConsumerId, OperatorRequest, UnansweredDelivery},
 };
 use hyper_delay_protocol::{
     AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Due, Filter, Headers,
@@ -178,9 +178,27 @@ impl World {
 
     /// A delivery is declined, if it is in flight.
     pub(super) fn unharmed(&mut self, delivered: &Delivered) {
-        if self.has_in_flight(delivered) {
-            self.outcomes
-                .copy_end(delivered.seq, delivered.attempt, delivered.consumer);
+        if !self.has_in_flight(delivered) {
+            return;
+        }
+        let Delivered {
+            consumer,
+            seq,
+            attempt,
+            ..
+        } = *delivered;
+        let copy = UnansweredDelivery {
+            route: delivered.route.clone(),
+            id: delivered.id.clone(),
+            seq,
+            attempt,
+            left: Duration::ZERO,
+        };
+        // A round that has failed before the copy was reported again stays a failure.
+        if self.is_of_round(consumer, &copy) || self.is_of_next_round(&copy) {
+            self.outcomes.copy_end(seq, attempt, consumer);
+        } else {
+            self.outcomes.unwritten(seq);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The sockets of the connections, and what their writers do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use race_wheel::Tick;
 
@@ -83,6 +83,22 @@ impl World {
         let blocked: Vec<ConsumerId> = self.sockets.blocked.keys().copied().collect();
         for consumer in blocked {
             self.drop_late(consumer);
+        }
+    }
+
+    /// What has waited for its id too long goes back: a node looks before the scheduler does.
+    pub(super) fn expire_waiting(&mut self) {
+        let waiting = self.server.front().waiting();
+        let consumers: BTreeSet<ConsumerId> = waiting.map(|(consumer, ..)| consumer).collect();
+        let now = self.now.monotonic;
+        for consumer in consumers {
+            let front = self.server.front_mut();
+            for (id, late) in front.take_queued(consumer, |it| it.write_by <= now) {
+                let Delivery { seq, attempt, .. } = late;
+                let copy = CopyId { consumer, seq, id };
+                let why = UnsentReason::Unwritten { attempt };
+                self.input(FrontInput::NotSent(copy, why));
+            }
         }
     }
 

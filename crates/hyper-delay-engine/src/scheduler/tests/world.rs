@@ -174,6 +174,7 @@ impl World {
 
     pub(super) fn tick(&mut self) -> NextCall {
         self.drop_all_late();
+        self.expire_waiting();
         let next = self.server.tick(self.now);
         self.carry_out();
         next
@@ -258,7 +259,7 @@ impl World {
                 }
                 UnsentReason::Void { .. } => {}
             }
-            self.nodes.answered(copy.consumer, &copy.id);
+            self.nodes.unsent(copy);
         }
         if let FrontInput::Closed(consumer) = &input {
             self.nodes.closed(*consumer);
@@ -280,7 +281,8 @@ impl World {
                     self.outcomes.can_fail(*seq);
                 }
             }
-            SchedulerInput::NotSent(copy, _) => self.nodes.answered(copy.consumer, &copy.id),
+            SchedulerInput::NotSent(copy, _) => self.nodes.unsent(copy),
+            SchedulerInput::DeliveriesHeld(true) => self.note_hold(),
             SchedulerInput::Adopted(consumer, copies) => {
                 for copy in copies {
                     self.outcomes.written(copy.seq, copy.attempt, *consumer);
@@ -368,10 +370,6 @@ impl World {
                     ..
                 } => {
                     assert!(write_by > self.now.monotonic, "a copy is sent too late");
-                    assert!(
-                        !self.server.scheduler().takeover.holds_deliveries(),
-                        "{id} is delivered"
-                    );
                     let now = self.now.wall_millis();
                     let delivery = Delivered {
                         consumer,
@@ -383,6 +381,7 @@ impl World {
                         at: now,
                     };
                     delivery.check_stored(due, &self.store);
+                    self.check_hold(&delivery);
                     self.nodes.sent(&delivery, until, self.now.monotonic);
                     let queued = self.sockets.send(Queued {
                         delivery,
