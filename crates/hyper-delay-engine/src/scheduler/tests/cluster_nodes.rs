@@ -12,7 +12,7 @@ use race_wheel::Tick;
 use super::{World, world::Delivered};
 use crate::ledger::TaskRevision;
 use crate::scheduler::{
-    ConsumerId, CopyId, CreditChange, GoneCopy, Nack, SchedulerInput, UnansweredDelivery,
+    ConsumerId, CreditChange, GoneCopy, Nack, SchedulerInput, UnansweredDelivery,
     consumer::Consumer, rate_limits::RateKey,
 };
 use hyper_delay_store::{
@@ -26,8 +26,8 @@ pub(super) struct Nodes {
     pub(super) accounts: BTreeMap<ConsumerId, Account>,
     /// The copies that were adopted: connection, revision, round.
     pub(super) adopted: BTreeSet<(ConsumerId, u64, u32)>,
-    /// The ids that a connection has, with the revision and the end of the time to answer.
-    held: BTreeMap<(ConsumerId, Arc<str>), (u64, Tick)>,
+    /// The ids that a connection has, with the revision, the round and the end of the time to answer.
+    held: BTreeMap<(ConsumerId, Arc<str>), (u64, u32, Tick)>,
     /// The revisions that are not to be delivered until then, because a connection has a copy, or
     /// none is known to have.
     barred: BTreeMap<(u64, Option<ConsumerId>), Tick>,
@@ -72,12 +72,11 @@ impl Nodes {
 
     /// A copy is on its way to a connection.
     pub(super) fn sent(&mut self, delivery: &Delivered, until: Tick, now: Tick) {
-        let Delivered {
-            consumer, id, seq, ..
-        } = delivery;
-        let held = self.held.insert((*consumer, id.clone()), (*seq, until));
+        let Delivered { seq, attempt, .. } = delivery;
+        let holder = (delivery.consumer, delivery.id.clone());
+        let held = self.held.insert(holder, (*seq, *attempt, until));
         assert!(
-            held.is_none_or(|(_, until)| until <= now),
+            held.is_none_or(|(_, _, until)| until <= now),
             "{delivery:?}: the connection has the id already"
         );
         for ((_, who), until) in self.barred.range((*seq, None)..=(*seq, Some(u64::MAX))) {
@@ -85,20 +84,21 @@ impl Nodes {
         }
     }
 
-    /// A connection has answered a copy of an id, or it will not be sent.
-    pub(super) fn answered(&mut self, consumer: ConsumerId, id: &Arc<str>) {
-        if let Some((seq, _)) = self.held.remove(&(consumer, id.clone()))
-            && self.barred.remove(&(seq, Some(consumer))).is_some()
+    /// A connection has answered a copy of an id, or it will not be sent. Another one of the id can be
+    /// in flight.
+    pub(super) fn ended(
+        &mut self,
+        (consumer, id): (ConsumerId, &Arc<str>),
+        is_it: impl Fn((u64, u32)) -> bool,
+    ) {
+        let holder = (consumer, id.clone());
+        if let Some((seq, attempt, _)) = self.held.get(&holder).copied()
+            && is_it((seq, attempt))
         {
-            self.barred.remove(&(seq, None));
-        }
-    }
-
-    /// A copy of a revision was not written. Another one of its id can be in flight.
-    pub(super) fn unsent(&mut self, copy: &CopyId) {
-        let held = self.held.get(&(copy.consumer, copy.id.clone()));
-        if held.is_some_and(|(seq, _)| *seq == copy.seq) {
-            self.answered(copy.consumer, &copy.id);
+            self.held.remove(&holder);
+            if self.barred.remove(&(seq, Some(consumer))).is_some() {
+                self.barred.remove(&(seq, None));
+            }
         }
     }
 
@@ -106,7 +106,7 @@ impl Nodes {
         let held = self.held.keys().filter(|(holder, _)| *holder == consumer);
         let ids: Vec<Arc<str>> = held.map(|(_, id)| id.clone()).collect();
         for id in ids {
-            self.answered(consumer, &id);
+            self.ended((consumer, &id), |_| true);
         }
         self.accounts.remove(&consumer);
     }
@@ -161,7 +161,7 @@ impl World {
         if is_open && !consumers.holds_id(consumer, &adopted.id) {
             self.nodes.adopted.insert((consumer, seq, attempt));
             let held = (consumer, adopted.id.clone());
-            self.nodes.held.insert(held, (seq, until));
+            self.nodes.held.insert(held, (seq, attempt, until));
             let task = self.server.scheduler().tasks.get(seq);
             let is_task = task.is_none_or(|task| task.route == adopted.route);
             if self.is_of_next_round(&adopted) && is_task {
@@ -262,7 +262,7 @@ impl World {
     }
 
     pub(super) fn ack_by_name(&mut self, delivered: &Delivered) {
-        self.nodes.answered(delivered.consumer, &delivered.id);
+        self.note_answer(delivered);
         let revision = TaskRevision {
             route: delivered.route.clone(),
             id: delivered.id.clone(),
@@ -294,7 +294,7 @@ impl World {
             true => self.failed(delivered),
             false => self.unharmed(delivered),
         }
-        self.nodes.answered(delivered.consumer, &delivered.id);
+        self.note_answer(delivered);
         self.forget(delivered);
         let revision = TaskRevision {
             route: delivered.route.clone(),

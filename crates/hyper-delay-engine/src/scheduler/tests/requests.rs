@@ -27,9 +27,21 @@ fn as_input(consumer: ConsumerId, request: TaskRequest) -> FrontInput {
 impl World {
     pub(super) fn ask(&mut self, consumer: ConsumerId, request: TaskRequest) {
         if let TaskRequest::Ack { delivery, .. } | TaskRequest::Nack { delivery, .. } = &request {
-            self.nodes.answered(consumer, &delivery.id);
+            // The front answers nothing for a delivery that only the leader was told of.
+            let (front, id) = (self.server.front(), &delivery.id);
+            self.nodes.ended((consumer, id), |copy| {
+                let is_named = delivery.attempt.is_none_or(|attempt| attempt == copy.1);
+                is_named && front.is_open(consumer) && front.delivery(consumer, id, copy).is_some()
+            });
         }
         self.input(as_input(consumer, request));
+    }
+
+    /// The scheduler is told of an answer.
+    pub(super) fn note_answer(&mut self, delivered: &Delivered) {
+        let copy = (delivered.seq, delivered.attempt);
+        let holder = (delivered.consumer, &delivered.id);
+        self.nodes.ended(holder, |it| it == copy);
     }
 
     /// An operator requests a change.

@@ -102,6 +102,12 @@ impl World {
         }
     }
 
+    /// A copy was not written.
+    pub(super) fn note_unsent(&mut self, copy: &CopyId) {
+        let holder = (copy.consumer, &copy.id);
+        self.nodes.ended(holder, |(seq, _)| seq == copy.seq);
+    }
+
     /// The latest copy of a revision that was sent to a connection, written or not.
     pub(super) fn last_sent(&self, consumer: ConsumerId, seq: u64) -> Option<&Delivered> {
         let mut waiting = self.sockets.waiting(consumer).rev();

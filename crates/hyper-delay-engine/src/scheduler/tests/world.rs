@@ -259,7 +259,7 @@ impl World {
                 }
                 UnsentReason::Void { .. } => {}
             }
-            self.nodes.unsent(copy);
+            self.note_unsent(copy);
         }
         if let FrontInput::Closed(consumer) = &input {
             self.nodes.closed(*consumer);
@@ -281,7 +281,7 @@ impl World {
                     self.outcomes.can_fail(*seq);
                 }
             }
-            SchedulerInput::NotSent(copy, _) => self.nodes.unsent(copy),
+            SchedulerInput::NotSent(copy, _) => self.note_unsent(copy),
             SchedulerInput::DeliveriesHeld(true) => self.note_hold(),
             SchedulerInput::Adopted(consumer, copies) => {
                 for copy in copies {
