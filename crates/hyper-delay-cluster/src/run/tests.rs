@@ -108,7 +108,7 @@ impl Nodes {
         let link = self.links[node];
         let data_dir = self.disks[node].path().join("db");
         let begun = Instant::now();
-        while let Err(error) = is_free(&data_dir) {
+        while let Err(error) = try_locks(&data_dir) {
             assert!(begun.elapsed() < PATIENCE, "{error}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -193,7 +193,7 @@ impl Nodes {
 }
 
 /// Fails while a node has the data directory, or the store of a shard in it, open.
-fn is_free(data_dir: &Path) -> Result<(), StoreError> {
+fn try_locks(data_dir: &Path) -> Result<(), StoreError> {
     NodeDirectory::lock(data_dir, SHARDS)?;
     let shards = fs::read_dir(data_dir.join(SHARD_FOLDER)).unwrap();
     for shard in shards {

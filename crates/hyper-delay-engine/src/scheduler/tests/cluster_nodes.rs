@@ -164,7 +164,8 @@ impl World {
             self.nodes.held.insert(held, (seq, attempt, until));
             let task = self.server.scheduler().tasks.get(seq);
             let is_task = task.is_none_or(|task| task.route == adopted.route);
-            if self.is_of_next_round(&adopted) && is_task {
+            let names = (&*adopted.route, &*adopted.id);
+            if self.is_of_next_round(names, (seq, attempt)) && is_task {
                 self.nodes.bar(seq, Some(consumer), until);
             }
         }
@@ -173,28 +174,27 @@ impl World {
 
     /// Whether a connection has a copy of the current round. Another leader can have sent a copy
     /// with the same round number: that one does not delay the next delivery.
-    pub(super) fn is_of_round(&self, consumer: ConsumerId, copy: &UnansweredDelivery) -> bool {
-        let round = self.server.scheduler().tasks.round(copy.seq);
+    pub(super) fn is_of_round(&self, consumer: ConsumerId, seq: u64) -> bool {
+        let round = self.server.scheduler().tasks.round(seq);
         round.is_some_and(|round| round.holders().any(|holder| holder == consumer))
     }
 
     /// Whether a copy is of a round that this leader has not begun.
-    pub(super) fn is_of_next_round(&self, adopted: &UnansweredDelivery) -> bool {
-        let UnansweredDelivery { seq, attempt, .. } = adopted;
-        if let Some(round) = self.server.scheduler().tasks.round(*seq) {
-            return round.previous_round().is_some_and(|after| *attempt > after);
+    pub(super) fn is_of_next_round(
+        &self,
+        (route, id): (&str, &str),
+        (seq, attempt): (u64, u32),
+    ) -> bool {
+        let tasks = &self.server.scheduler().tasks;
+        if let Some(round) = tasks.round(seq) {
+            return round.previous_round().is_some_and(|after| attempt > after);
         }
-        let in_memory = self
-            .server
-            .scheduler()
-            .tasks
-            .get(*seq)
-            .map(|task| task.attempt());
-        let name = key::name(&adopted.route, &adopted.id);
+        let in_memory = tasks.get(seq).map(|task| task.attempt());
+        let name = key::name(route, id);
         let name = self.store.get(Space::Names, &name).unwrap();
         let on_disk = name.map(|name| record::decode::<Name>(&name).unwrap().attempt);
         let rounds = in_memory.into_iter().chain(on_disk).max();
-        rounds.is_none_or(|rounds| *attempt > rounds)
+        rounds.is_none_or(|rounds| attempt > rounds)
     }
 
     /// A revision was in flight at a hand-over.
@@ -230,7 +230,9 @@ impl World {
         self.nodes.closed(consumer);
         for copy in &in_flight {
             self.outcomes.can_fail(copy.seq);
-            if self.is_of_round(consumer, copy) || self.is_of_next_round(copy) {
+            let names = (&*copy.route, &*copy.id);
+            let round = (copy.seq, copy.attempt);
+            if self.is_of_round(consumer, copy.seq) || self.is_of_next_round(names, round) {
                 self.nodes.bar(copy.seq, None, self.now.after(copy.left));
             }
         }

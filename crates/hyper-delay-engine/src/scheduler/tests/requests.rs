@@ -1,12 +1,12 @@
 //! The requests of connections in random histories.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{World, delivered::Delivered};
 use crate::ledger::{Actor, Op};
 use crate::{
     front::{ClientRequest, FrontInput, ReplyTo},
-    scheduler::{ConsumerId, OperatorRequest, UnansweredDelivery},
+    scheduler::{ConsumerId, OperatorRequest},
 };
 use hyper_delay_protocol::{
     AdminRequest, BulkAct, BulkRequest, Compression, DeliverySelector, Due, Filter, Headers,
@@ -37,7 +37,7 @@ impl World {
         self.input(as_input(consumer, request));
     }
 
-    /// The scheduler is told of an answer.
+    /// An answer reaches the scheduler.
     pub(super) fn note_answer(&mut self, delivered: &Delivered) {
         let copy = (delivered.seq, delivered.attempt);
         let holder = (delivered.consumer, &delivered.id);
@@ -199,15 +199,9 @@ impl World {
             attempt,
             ..
         } = *delivered;
-        let copy = UnansweredDelivery {
-            route: delivered.route.clone(),
-            id: delivered.id.clone(),
-            seq,
-            attempt,
-            left: Duration::ZERO,
-        };
         // A round that has failed before the copy was reported again stays a failure.
-        if self.is_of_round(consumer, &copy) || self.is_of_next_round(&copy) {
+        let names = (&*delivered.route, &*delivered.id);
+        if self.is_of_round(consumer, seq) || self.is_of_next_round(names, (seq, attempt)) {
             self.outcomes.copy_end(seq, attempt, consumer);
         } else {
             self.outcomes.unwritten(seq);
